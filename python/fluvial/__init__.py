@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     # For one checker the first definition counts, for the other the last.
     from ._typed import clip as clip
     from ._array_api import *  # type: ignore[assignment]
-    from . import debug, onnx, summary, testing
+    from . import debug, distributions, metrics, onnx, summary, testing, torch, utils
     from ._checkpoint import checkpoint
     from ._functional import functional_call
     from ._jacobians import hessian, jacfwd, jacrev
@@ -88,6 +88,7 @@ from ._io import (
     load_persistables,
     load_safetensors,
     load_states,
+    save,
     save_inference_model,
     save_model,
     save_persistables,
@@ -122,6 +123,7 @@ _LAZY = {
     "autocast": "._precision",
     "checkpoint": "._checkpoint",
     "debug": ".debug",
+    "distributions": ".distributions",
     "functional_call": "._functional",
     "GradScaler": "._precision",
     "hessian": "._jacobians",
@@ -129,6 +131,7 @@ _LAZY = {
     "jacrev": "._jacobians",
     "jvp": "._transforms",
     "load_torch": "._torch",
+    "metrics": ".metrics",
     "onnx": ".onnx",
     "Ragged": "._ragged",
     "summary": ".summary",

@@ -25,20 +25,10 @@ PYTORCH = {
         "tanhshrink": "fl.tanh_shrink",
     },
     "fluvial.nn": {
-        "LPPool1d": "fl.nn.LpPool1d",
-        "LPPool2d": "fl.nn.LpPool2d",
-        "LPPool3d": "fl.nn.LpPool3d",
-        "Module": "fl.nn.Layer",
-        "ModuleDict": "fl.nn.LayerDict",
-        "ModuleList": "fl.nn.LayerList",
-        "Upsample": "fl.interpolate",
         "functional": "fl",
         "init": "fl.initializer",
     },
     "fluvial.optimizer": {
-        "SparseAdam": "fl.optimizer.lookup",
-        "lr_scheduler": "fl.optimizer.lr",
-        "swa_utils": "fl.optimizer.EMA",
     },
 }
 

@@ -49,8 +49,9 @@ def save_safetensors(tensors: Mapping[str, Tensor], path: Path) -> None:
 
 
 def load(path: Path, name: str | None = None, type: TypeLike | None = None) -> Any:
-    """The program of a file, such as one that `expression.save(path)` or `program.save(path)` wrote. With a type, it is
-    the op that reads a tensor from a file whenever a program passes here.
+    """What a file has: the tree that `fl.save` wrote, the tensors of any file of safetensors or of PyTorch's, or the
+    program that `expression.save(path)` or `program.save(path)` wrote. With a type, it is the op that reads a tensor
+    from a file whenever a program passes here.
 
     Args:
         path: The file.
@@ -65,8 +66,50 @@ def load(path: Path, name: str | None = None, type: TypeLike | None = None) -> A
         [2.0, 2.0]
     """
     if type is None and name is None:
+        from . import _saved
+
+        if os.path.isfile(path):
+            if _saved.is_tensors(path):
+                return _saved.read(path)
+            if _saved.is_archive(path):
+                from ._torch import load_torch
+
+                return load_torch(path)
         return Program.load(path)
     return _core.load(os.fspath(path), name, type)  # type: ignore[arg-type]
+
+
+def save(value: Any, path: Any, names: Any = None) -> None:
+    """Writes tensors, in dicts, lists and tuples of any depth, with numbers and texts, to a file of safetensors, which
+    `fl.load` reads. With a path first and tensors second, it is the op that writes them whenever a program passes here.
+
+    Args:
+        value: What to write, such as `{"model": net.state_dict(), "step": 3}`.
+        path: The file.
+        names: The names of tensors, for the op.
+
+    Example:
+        >>> import os, tempfile
+        >>> path = os.path.join(tempfile.mkdtemp(), "checkpoint")
+        >>> fl.save({"weights": [fl.ones(2), fl.zeros(1)], "step": 3}, path)
+        >>> fl.load(path)["weights"][0].tolist(), fl.load(path)["step"]
+        ([1.0, 1.0], 3)
+    """
+    if isinstance(value, (str, os.PathLike)):
+        return _core.save(os.fspath(value), path, [] if names is None else names)
+    if names is not None:
+        raise TypeError("`names` are those of a list of tensors\n  remedy: give the path first")
+    from . import _saved
+
+    if _core.is_building():
+        from ._fault import fault
+
+        raise fault(
+            RuntimeError,
+            "a tree cannot be written while a program is built",
+            "write it outside, or give the path first, then tensors and their names, as an op of the program",
+        )
+    _saved.write(value, path)
 
 
 def save_persistables(dir: Path, main_program: Program | None = None) -> None:

@@ -45,8 +45,9 @@ def phase_of(layer: Layer) -> Phase:
         return settings()
     parts = _parts(layer)
     trained = [parameter.requires_grad for parameter in layer._parameters.values()]
-    names = (*layer._sublayers, *layer._pre_hooks, None, *layer._hooks)
-    return (layer.training, (*map(id, parts), *names), layer._fl_options(), *trained)
+    hooks = layer._pre_hooks, layer._hooks, layer._backward_pre_hooks, layer._backward_hooks
+    called = tuple(map(tuple, hooks))
+    return (layer.training, tuple(map(id, parts)), tuple(layer._sublayers), layer._fl_options(), called, *trained)
 
 
 def use(layer: Layer) -> None:

@@ -393,7 +393,7 @@ class TestOwnership:
         first, second = optimizer.param_groups
         assert first["params"][0] is a.weight and (first["lr"], second["lr"]) == (0.1, 0.2)
         assert first["betas"] == second["betas"] == (0.5, 0.75) and second["weight_decay"] == 0.5
-        assert set(first) == {"params", "lr", "weight_decay", "betas", "eps", "amsgrad"}
+        assert set(first) == {"params", "lr", "weight_decay", "maximize", "betas", "eps", "amsgrad"}
         with pytest.raises(ValueError, match="weight decay is -1"):
             first["weight_decay"] = -1.0
         with pytest.raises(TypeError, match="no option `momentum`"):

@@ -253,7 +253,7 @@ pub use crate::shape::flip::flip;
 pub use crate::shape::fold_axis::fold_axis;
 pub use crate::shape::movedim::movedim;
 pub use crate::shape::narrow::narrow;
-pub use crate::shape::pad::{PadMode, PadOptions, pad};
+pub use crate::shape::pad::{PadMode, PadOptions, PaddingMode, pad};
 pub use crate::shape::permute::permute;
 pub use crate::shape::reshape::reshape;
 pub use crate::shape::roll::roll;

@@ -2623,10 +2623,11 @@ fn group_norm(
 ///     batch_first: Whether the batch is the first axis of input and output.
 ///     nonlinearity: What is applied to the sums; for [`rnn`] only. One of "tanh", "relu".
 ///     dropout: The probability that an element is dropped between layers.
+///     projection: Whether each layer and direction has a last weight `w_hr`, by which its state becomes its output; for [`lstm`](super::lstm()) only.
 #[pyfunction]
-#[pyo3(signature = (x, h0, weights, lengths=None, *, layers=1, bidirectional=false, bias=true, batch_first=false, nonlinearity="tanh", dropout=FloatArg(0.0)))]
+#[pyo3(signature = (x, h0, weights, lengths=None, *, layers=1, bidirectional=false, bias=true, batch_first=false, nonlinearity="tanh", dropout=FloatArg(0.0), projection=false))]
 #[pyo3(
-    text_signature = "(x, h0, weights, lengths=None, *, layers=1, bidirectional=False, bias=True, batch_first=False, nonlinearity='tanh', dropout=0.0)"
+    text_signature = "(x, h0, weights, lengths=None, *, layers=1, bidirectional=False, bias=True, batch_first=False, nonlinearity='tanh', dropout=0.0, projection=False)"
 )]
 fn gru(
     py: Python<'_>,
@@ -2640,6 +2641,7 @@ fn gru(
     batch_first: bool,
     nonlinearity: &str,
     dropout: FloatArg,
+    projection: bool,
 ) -> PyResult<(Tensor, Tensor)> {
     let x = args::var(x)?;
     let weights = args::many(weights)?;
@@ -2654,6 +2656,7 @@ fn gru(
         batch_first,
         nonlinearity,
         dropout: dropout.0,
+        projection,
     };
     let run = || ops::gru(&x, h0.as_ref(), &weights, lengths.as_ref(), options);
     call::run(py, &weights, run).map(|(a, b)| (Tensor::new(a), Tensor::new(b)))
@@ -3895,6 +3898,9 @@ fn lp_pool3d(
 /// `w_hh` is `[4 hidden, hidden]`, the gates being input, forget, cell and output. Returns the outputs,
 /// the last `h` and the last `c`.
 ///
+/// With `projection`, a fifth weight `w_hr`, `[out, hidden]`, follows those of each layer and direction: outputs
+/// and `h` are `out` wide, and `w_hh` is `[4 hidden, out]`.
+///
 /// Args:
 ///     x: A tensor, a number or an array. Also `input`.
 ///     h0: A tensor, a number or an array; or None.
@@ -3907,10 +3913,11 @@ fn lp_pool3d(
 ///     batch_first: Whether the batch is the first axis of input and output.
 ///     nonlinearity: What is applied to the sums; for [`rnn`] only. One of "tanh", "relu".
 ///     dropout: The probability that an element is dropped between layers.
+///     projection: Whether each layer and direction has a last weight `w_hr`, by which its state becomes its output; for [`lstm`](super::lstm()) only.
 #[pyfunction]
-#[pyo3(signature = (x, h0, c0, weights, lengths=None, *, layers=1, bidirectional=false, bias=true, batch_first=false, nonlinearity="tanh", dropout=FloatArg(0.0)))]
+#[pyo3(signature = (x, h0, c0, weights, lengths=None, *, layers=1, bidirectional=false, bias=true, batch_first=false, nonlinearity="tanh", dropout=FloatArg(0.0), projection=false))]
 #[pyo3(
-    text_signature = "(x, h0, c0, weights, lengths=None, *, layers=1, bidirectional=False, bias=True, batch_first=False, nonlinearity='tanh', dropout=0.0)"
+    text_signature = "(x, h0, c0, weights, lengths=None, *, layers=1, bidirectional=False, bias=True, batch_first=False, nonlinearity='tanh', dropout=0.0, projection=False)"
 )]
 fn lstm(
     py: Python<'_>,
@@ -3925,6 +3932,7 @@ fn lstm(
     batch_first: bool,
     nonlinearity: &str,
     dropout: FloatArg,
+    projection: bool,
 ) -> PyResult<(Tensor, Tensor, Tensor)> {
     let x = args::var(x)?;
     let weights = args::many(weights)?;
@@ -3940,6 +3948,7 @@ fn lstm(
         batch_first,
         nonlinearity,
         dropout: dropout.0,
+        projection,
     };
     let run = || ops::lstm(&x, h0.as_ref(), c0.as_ref(), &weights, lengths.as_ref(), options);
     call::run(py, &weights, run).map(|(a, b, c)| (Tensor::new(a), Tensor::new(b), Tensor::new(c)))
@@ -5588,10 +5597,11 @@ fn rng_stream(py: Python<'_>, stream: &Bound<'_, PyAny>, name: &str) -> PyResult
 ///     batch_first: Whether the batch is the first axis of input and output.
 ///     nonlinearity: What is applied to the sums; for [`rnn`] only. One of "tanh", "relu".
 ///     dropout: The probability that an element is dropped between layers.
+///     projection: Whether each layer and direction has a last weight `w_hr`, by which its state becomes its output; for [`lstm`](super::lstm()) only.
 #[pyfunction]
-#[pyo3(signature = (x, h0, weights, lengths=None, *, layers=1, bidirectional=false, bias=true, batch_first=false, nonlinearity="tanh", dropout=FloatArg(0.0)))]
+#[pyo3(signature = (x, h0, weights, lengths=None, *, layers=1, bidirectional=false, bias=true, batch_first=false, nonlinearity="tanh", dropout=FloatArg(0.0), projection=false))]
 #[pyo3(
-    text_signature = "(x, h0, weights, lengths=None, *, layers=1, bidirectional=False, bias=True, batch_first=False, nonlinearity='tanh', dropout=0.0)"
+    text_signature = "(x, h0, weights, lengths=None, *, layers=1, bidirectional=False, bias=True, batch_first=False, nonlinearity='tanh', dropout=0.0, projection=False)"
 )]
 fn rnn(
     py: Python<'_>,
@@ -5605,6 +5615,7 @@ fn rnn(
     batch_first: bool,
     nonlinearity: &str,
     dropout: FloatArg,
+    projection: bool,
 ) -> PyResult<(Tensor, Tensor)> {
     let x = args::var(x)?;
     let weights = args::many(weights)?;
@@ -5619,6 +5630,7 @@ fn rnn(
         batch_first,
         nonlinearity,
         dropout: dropout.0,
+        projection,
     };
     let run = || ops::rnn(&x, h0.as_ref(), &weights, lengths.as_ref(), options);
     call::run(py, &weights, run).map(|(a, b)| (Tensor::new(a), Tensor::new(b)))

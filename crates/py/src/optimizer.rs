@@ -127,7 +127,8 @@ impl Descent {
             Err(_) => AnyRule::new(PyRule::of(rule)?),
         };
         let params = parameters.map(params_of).transpose()?;
-        let mut descent = optim::Descent::of(rule, params, 1e-3);
+        let rate = rule.rate();
+        let mut descent = optim::Descent::of(rule, params, rate);
         if let Some(name) = name {
             descent = descent.name(name);
         }
@@ -194,6 +195,7 @@ impl Descent {
         let settings = PyDict::new(py);
         settings.set_item("learning_rate", group.lr)?;
         settings.set_item("weight_decay", group.weight_decay)?;
+        settings.set_item("maximize", group.maximize)?;
         for (name, value) in group.rule.settings() {
             settings.set_item(name, setting_to(py, value)?)?;
         }
@@ -216,6 +218,13 @@ impl Descent {
                 let decay: f64 = value.extract()?;
                 self.try_change(py, |own| {
                     group_mut(own, group)?.weight_decay = decay;
+                    Ok(())
+                })
+            }
+            "maximize" => {
+                let maximize: bool = value.extract()?;
+                self.try_change(py, |own| {
+                    group_mut(own, group)?.maximize = maximize;
                     Ok(())
                 })
             }
@@ -458,14 +467,14 @@ fn add_penalty(
 fn rule_defaults<'py>(
     py: Python<'py>,
     kind: &str,
-) -> PyResult<(Bound<'py, PyDict>, f64, &'static str)> {
+) -> PyResult<(Bound<'py, PyDict>, f64, &'static str, f64)> {
     let unknown = || errors::raise(py, Error::argument(format!("there is no optimizer `{kind}`")));
     let rule = AnyRule::named(kind).ok_or_else(unknown)?;
     let options = PyDict::new(py);
     for (name, value) in rule.settings() {
         options.set_item(name, setting_to(py, value)?)?;
     }
-    Ok((options, rule.weight_decay(), decay_name(rule.decay())))
+    Ok((options, rule.weight_decay(), decay_name(rule.decay()), rule.rate()))
 }
 
 /// Fading averages of parameters; see `fluvial.optimizer.EMA`.

@@ -18,6 +18,7 @@ pub struct PyRule {
     name: String,
     decay: Decay,
     weight_decay: f64,
+    rate: f64,
     is_elementwise: bool,
     /// The options of a group.
     settings: Py<PyDict>,
@@ -38,6 +39,7 @@ impl PyRule {
             name: owner.getattr("_name")?.extract()?,
             decay,
             weight_decay: owner.getattr("_weight_decay")?.extract()?,
+            rate: owner.getattr("_rate")?.extract()?,
             is_elementwise: owner.getattr("_elementwise")?.extract()?,
             settings: settings.unbind(),
         })
@@ -67,6 +69,10 @@ impl Rule for PyRule {
 
     fn weight_decay(&self) -> f64 {
         self.weight_decay
+    }
+
+    fn rate(&self) -> f64 {
+        self.rate
     }
 
     fn is_elementwise(&self) -> bool {
@@ -116,6 +122,7 @@ impl Kind for PyRule {
                 name: self.name.clone(),
                 decay: self.decay,
                 weight_decay: self.weight_decay,
+                rate: self.rate,
                 is_elementwise: self.is_elementwise,
                 settings: self.settings.clone_ref(py),
             }) as Box<dyn Kind>

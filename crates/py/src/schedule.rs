@@ -1,9 +1,10 @@
 //! Schedules of rates.
 
 use fluvial::core::{self, Result, Var};
-use fluvial::optim::{self, OneCycle};
+use fluvial::optim::{self, Cyclic, OneCycle};
 use pyo3::PyClassInitializer;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::sequence::{List, MANY};
 use crate::tensor::Tensor;
@@ -129,6 +130,14 @@ fn schedule(
                 .linear(linear != 0)
                 .three_phases(three != 0),
         ),
+        ("cyclic", &[up, down, halves], &[lowest, highest, gamma]) => {
+            let cyclic = Cyclic::new(lowest, highest, up).down(down);
+            S::cyclic(match halves != 0 {
+                true => cyclic.halves(),
+                false if gamma != 1.0 => cyclic.gamma(gamma),
+                false => cyclic,
+            })
+        }
         ("noam", &[dim, warm_up], _) => S::noam(dim, warm_up),
         ("warm_up", &[steps], &[start]) if parts.len() == 1 => {
             S::warm_up(steps, start, parts[0].clone())
@@ -219,6 +228,28 @@ impl Plateau {
     fn observe(&self, measure: &Bound<'_, PyAny>) -> PyResult<()> {
         let value: Var = args::var(measure)?;
         call::run_attached(measure.py(), || self.0.observe(&value))
+    }
+
+    /// What it has seen, by the names of states.
+    fn state_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let all = PyDict::new(py);
+        for (name, value) in self.0.state_dict() {
+            all.set_item(&*name, Bound::new(py, Tensor::new(Var::new(value)))?)?;
+        }
+        Ok(all)
+    }
+
+    /// Goes on where another one was.
+    ///
+    /// Args:
+    ///     state: What its `state_dict` gave.
+    fn load_state_dict(&self, state: &Bound<'_, PyDict>) -> PyResult<()> {
+        for (name, value) in state {
+            let (name, value) = (name.extract::<String>()?, args::var(&value)?);
+            let value = || self.0.load_state(&name, value.value()?.clone());
+            call::run_attached(state.py(), value)?;
+        }
+        Ok(())
     }
 }
 

@@ -3,13 +3,25 @@
 The keys of a `state_dict` and the layouts of weights are those of PyTorch's layers.
 """
 
-from . import utils
 from ._layer import Layer
 from ._parameter import Buffer, Parameter
-from ._containers import Function, LayerDict, LayerList, Sequential
+from ._containers import (
+    Function,
+    LayerDict,
+    LayerList,
+    ModuleDict,
+    ModuleList,
+    ParameterDict,
+    ParameterList,
+    Sequential,
+)
 from . import _generated
 from ._generated import *
-from ._transformer import MultiheadAttention, TransformerDecoder, TransformerEncoder
+from ._transformer import MultiheadAttention, Transformer, TransformerDecoder, TransformerEncoder
+from . import utils
+
+# The name of PyTorch.
+Module = Layer
 
 __all__ = [
     "Buffer",
@@ -17,9 +29,15 @@ __all__ = [
     "Layer",
     "LayerDict",
     "LayerList",
+    "Module",
+    "ModuleDict",
+    "ModuleList",
     "MultiheadAttention",
     "Parameter",
+    "ParameterDict",
+    "ParameterList",
     "Sequential",
+    "Transformer",
     "TransformerDecoder",
     "TransformerEncoder",
     "utils",

@@ -34,6 +34,10 @@ class Attributes:
         set_(self, "_sublayers", {})
         set_(self, "_pre_hooks", {})
         set_(self, "_hooks", {})
+        set_(self, "_backward_hooks", {})
+        set_(self, "_backward_pre_hooks", {})
+        #: Attributes that are computed of others at each use; called with a value, such a function assigns it.
+        set_(self, "_computed", {})
         set_(self, "_is_built", False)
         set_(self, "_place", Place(self, name))
         set_(self, "training", True)
@@ -44,6 +48,9 @@ class Attributes:
         _sublayers: dict[str, Layer]
         _pre_hooks: dict[int, Callable[..., Any]]
         _hooks: dict[int, Callable[..., Any]]
+        _backward_hooks: dict[int, Callable[..., Any]]
+        _backward_pre_hooks: dict[int, Callable[..., Any]]
+        _computed: dict[str, Callable[..., Any]]
         _is_built: bool
         _place: Place
 
@@ -61,6 +68,8 @@ class Attributes:
         elif isinstance(value, Attributes):
             if self._enter(name, value, self._sublayers):
                 value._place.move(self._place, name)
+        elif name in self._computed:
+            self._computed[name](self, value)
         elif name in slots or name in self._buffers:
             if value is None:
                 self._forget(name)
@@ -103,6 +112,10 @@ class Attributes:
                 if _phase.LOCAL.noted is not None:
                     _phase.note(self)  # type: ignore[arg-type]
                 return own[among][name]
+        if name in own.get("_computed", ()):
+            if _phase.LOCAL.noted is not None:
+                _phase.note(self)  # type: ignore[arg-type]
+            return own["_computed"][name](self)
         from .._elsewhere import no_member
 
         raise no_member(self, name)

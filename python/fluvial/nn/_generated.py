@@ -1216,11 +1216,12 @@ class Conv1d(Stated):
         outputs: The number of channels of the output. Also `out_channels`.
         kernel: The size of the window, one number or one for each axis. Also `kernel_size`.
         stride: The distance between windows.
-        padding: The zeros around the input.
+        padding: How much is put around the input; or "same", or "valid" for nothing.
         dilation: The distance between the elements of a window.
         groups: The number of groups of channels that do not see each other.
         bias: Whether there is a bias.
-        same: Whether the padding is such that, with stride 1, sizes stay as they are.
+        padding_mode: What the padding consists of. One of "zeros", "reflect", "replicate", "circular".
+        same: Whether the padding is such that, with stride 1, sizes stay as they are; so says `padding="same"`.
         weight_attr: What is said of the weight.
         bias_attr: What is said of the bias; False leaves it out.
         dtype: The element type of the parameters.
@@ -1243,9 +1244,10 @@ class Conv1d(Stated):
         kernel: int | Sequence[int]
         kernel_size: int | Sequence[int]
         stride: int | Sequence[int]
-        padding: int | Sequence[int]
+        padding: int | Sequence[int] | str
         dilation: int | Sequence[int]
         groups: int
+        padding_mode: str
         same: builtins.bool
 
         @overload
@@ -1255,10 +1257,11 @@ class Conv1d(Stated):
             outputs: int,
             kernel: int | Sequence[int],
             stride: int | Sequence[int] = 1,
-            padding: int | Sequence[int] = 0,
+            padding: int | Sequence[int] | str = 0,
             dilation: int | Sequence[int] = 1,
             groups: int = 1,
             bias: builtins.bool = True,
+            padding_mode: str = "zeros",
             same: builtins.bool = False,
             weight_attr: AttrLike = None,
             bias_attr: AttrLike = None,
@@ -1272,10 +1275,11 @@ class Conv1d(Stated):
             out_channels: int,
             kernel_size: int | Sequence[int],
             stride: int | Sequence[int] = 1,
-            padding: int | Sequence[int] = 0,
+            padding: int | Sequence[int] | str = 0,
             dilation: int | Sequence[int] = 1,
             groups: int = 1,
             bias: builtins.bool = True,
+            padding_mode: str = "zeros",
             same: builtins.bool = False,
             weight_attr: AttrLike = None,
             bias_attr: AttrLike = None,
@@ -1299,11 +1303,12 @@ class Conv2d(Stated):
         outputs: The number of channels of the output. Also `out_channels`.
         kernel: The size of the window, one number or one for each axis. Also `kernel_size`.
         stride: The distance between windows.
-        padding: The zeros around the input.
+        padding: How much is put around the input; or "same", or "valid" for nothing.
         dilation: The distance between the elements of a window.
         groups: The number of groups of channels that do not see each other.
         bias: Whether there is a bias.
-        same: Whether the padding is such that, with stride 1, sizes stay as they are.
+        padding_mode: What the padding consists of. One of "zeros", "reflect", "replicate", "circular".
+        same: Whether the padding is such that, with stride 1, sizes stay as they are; so says `padding="same"`.
         weight_attr: What is said of the weight.
         bias_attr: What is said of the bias; False leaves it out.
         dtype: The element type of the parameters.
@@ -1326,9 +1331,10 @@ class Conv2d(Stated):
         kernel: int | Sequence[int]
         kernel_size: int | Sequence[int]
         stride: int | Sequence[int]
-        padding: int | Sequence[int]
+        padding: int | Sequence[int] | str
         dilation: int | Sequence[int]
         groups: int
+        padding_mode: str
         same: builtins.bool
 
         @overload
@@ -1338,10 +1344,11 @@ class Conv2d(Stated):
             outputs: int,
             kernel: int | Sequence[int],
             stride: int | Sequence[int] = 1,
-            padding: int | Sequence[int] = 0,
+            padding: int | Sequence[int] | str = 0,
             dilation: int | Sequence[int] = 1,
             groups: int = 1,
             bias: builtins.bool = True,
+            padding_mode: str = "zeros",
             same: builtins.bool = False,
             weight_attr: AttrLike = None,
             bias_attr: AttrLike = None,
@@ -1355,10 +1362,11 @@ class Conv2d(Stated):
             out_channels: int,
             kernel_size: int | Sequence[int],
             stride: int | Sequence[int] = 1,
-            padding: int | Sequence[int] = 0,
+            padding: int | Sequence[int] | str = 0,
             dilation: int | Sequence[int] = 1,
             groups: int = 1,
             bias: builtins.bool = True,
+            padding_mode: str = "zeros",
             same: builtins.bool = False,
             weight_attr: AttrLike = None,
             bias_attr: AttrLike = None,
@@ -1381,11 +1389,12 @@ class Conv3d(Stated):
         outputs: The number of channels of the output. Also `out_channels`.
         kernel: The size of the window, one number or one for each axis. Also `kernel_size`.
         stride: The distance between windows.
-        padding: The zeros around the input.
+        padding: How much is put around the input; or "same", or "valid" for nothing.
         dilation: The distance between the elements of a window.
         groups: The number of groups of channels that do not see each other.
         bias: Whether there is a bias.
-        same: Whether the padding is such that, with stride 1, sizes stay as they are.
+        padding_mode: What the padding consists of. One of "zeros", "reflect", "replicate", "circular".
+        same: Whether the padding is such that, with stride 1, sizes stay as they are; so says `padding="same"`.
         weight_attr: What is said of the weight.
         bias_attr: What is said of the bias; False leaves it out.
         dtype: The element type of the parameters.
@@ -1408,9 +1417,10 @@ class Conv3d(Stated):
         kernel: int | Sequence[int]
         kernel_size: int | Sequence[int]
         stride: int | Sequence[int]
-        padding: int | Sequence[int]
+        padding: int | Sequence[int] | str
         dilation: int | Sequence[int]
         groups: int
+        padding_mode: str
         same: builtins.bool
 
         @overload
@@ -1420,10 +1430,11 @@ class Conv3d(Stated):
             outputs: int,
             kernel: int | Sequence[int],
             stride: int | Sequence[int] = 1,
-            padding: int | Sequence[int] = 0,
+            padding: int | Sequence[int] | str = 0,
             dilation: int | Sequence[int] = 1,
             groups: int = 1,
             bias: builtins.bool = True,
+            padding_mode: str = "zeros",
             same: builtins.bool = False,
             weight_attr: AttrLike = None,
             bias_attr: AttrLike = None,
@@ -1437,10 +1448,11 @@ class Conv3d(Stated):
             out_channels: int,
             kernel_size: int | Sequence[int],
             stride: int | Sequence[int] = 1,
-            padding: int | Sequence[int] = 0,
+            padding: int | Sequence[int] | str = 0,
             dilation: int | Sequence[int] = 1,
             groups: int = 1,
             bias: builtins.bool = True,
+            padding_mode: str = "zeros",
             same: builtins.bool = False,
             weight_attr: AttrLike = None,
             bias_attr: AttrLike = None,
@@ -1453,6 +1465,249 @@ class Conv3d(Stated):
 
 
 Conv3D = Conv3d
+
+
+class LazyConv1d(Conv1d):
+    """`Conv1d` whose number of channels is that of its first input.
+
+    Args:
+        outputs: The number of channels of the output. Also `out_channels`.
+        kernel: The size of the window, one number or one for each axis. Also `kernel_size`.
+        stride: The distance between windows.
+        padding: How much is put around the input; or "same", or "valid" for nothing.
+        dilation: The distance between the elements of a window.
+        groups: The number of groups of channels that do not see each other.
+        bias: Whether there is a bias.
+        padding_mode: What the padding consists of. One of "zeros", "reflect", "replicate", "circular".
+        same: Whether the padding is such that, with stride 1, sizes stay as they are; so says `padding="same"`.
+        inputs: The number of channels of the input, once it is known. Also `in_channels`.
+        weight_attr: What is said of the weight.
+        bias_attr: What is said of the bias; False leaves it out.
+        dtype: The element type of the parameters.
+        name: The layer's name.
+
+    Example:
+        >>> layer = fl.nn.LazyConv1d(4, 3)
+        >>> _ = layer(fl.full((1, 2, 8), 0.5))
+        >>> layer.weight.shape
+        (4, 2, 3)
+    """
+
+    _kind = "LazyConv1d"
+
+    if TYPE_CHECKING:
+        weight: Parameter
+        bias: Parameter | None
+        outputs: int
+        out_channels: int
+        kernel: int | Sequence[int]
+        kernel_size: int | Sequence[int]
+        stride: int | Sequence[int]
+        padding: int | Sequence[int] | str
+        dilation: int | Sequence[int]
+        groups: int
+        padding_mode: str
+        same: builtins.bool
+        inputs: int | None
+        in_channels: int | None
+
+        @overload
+        def __init__(
+            self,
+            outputs: int,
+            kernel: int | Sequence[int],
+            stride: int | Sequence[int] = 1,
+            padding: int | Sequence[int] | str = 0,
+            dilation: int | Sequence[int] = 1,
+            groups: int = 1,
+            bias: builtins.bool = True,
+            padding_mode: str = "zeros",
+            same: builtins.bool = False,
+            inputs: int | None = None,
+            weight_attr: AttrLike = None,
+            bias_attr: AttrLike = None,
+            dtype: DTypeLike = "float32",
+            name: str | None = None,
+        ) -> None: ...
+        @overload
+        def __init__(
+            self,
+            out_channels: int,
+            kernel_size: int | Sequence[int],
+            stride: int | Sequence[int] = 1,
+            padding: int | Sequence[int] | str = 0,
+            dilation: int | Sequence[int] = 1,
+            groups: int = 1,
+            bias: builtins.bool = True,
+            padding_mode: str = "zeros",
+            same: builtins.bool = False,
+            in_channels: int | None = None,
+            weight_attr: AttrLike = None,
+            bias_attr: AttrLike = None,
+            dtype: DTypeLike = "float32",
+            name: str | None = None,
+        ) -> None: ...
+        def __init__(self, *values: Any, **options: Any) -> None: ...
+
+        def forward(self, x: Tensor) -> Tensor: ...
+
+
+class LazyConv2d(Conv2d):
+    """`Conv2d` whose number of channels is that of its first input.
+
+    Args:
+        outputs: The number of channels of the output. Also `out_channels`.
+        kernel: The size of the window, one number or one for each axis. Also `kernel_size`.
+        stride: The distance between windows.
+        padding: How much is put around the input; or "same", or "valid" for nothing.
+        dilation: The distance between the elements of a window.
+        groups: The number of groups of channels that do not see each other.
+        bias: Whether there is a bias.
+        padding_mode: What the padding consists of. One of "zeros", "reflect", "replicate", "circular".
+        same: Whether the padding is such that, with stride 1, sizes stay as they are; so says `padding="same"`.
+        inputs: The number of channels of the input, once it is known. Also `in_channels`.
+        weight_attr: What is said of the weight.
+        bias_attr: What is said of the bias; False leaves it out.
+        dtype: The element type of the parameters.
+        name: The layer's name.
+    """
+
+    _kind = "LazyConv2d"
+
+    if TYPE_CHECKING:
+        weight: Parameter
+        bias: Parameter | None
+        outputs: int
+        out_channels: int
+        kernel: int | Sequence[int]
+        kernel_size: int | Sequence[int]
+        stride: int | Sequence[int]
+        padding: int | Sequence[int] | str
+        dilation: int | Sequence[int]
+        groups: int
+        padding_mode: str
+        same: builtins.bool
+        inputs: int | None
+        in_channels: int | None
+
+        @overload
+        def __init__(
+            self,
+            outputs: int,
+            kernel: int | Sequence[int],
+            stride: int | Sequence[int] = 1,
+            padding: int | Sequence[int] | str = 0,
+            dilation: int | Sequence[int] = 1,
+            groups: int = 1,
+            bias: builtins.bool = True,
+            padding_mode: str = "zeros",
+            same: builtins.bool = False,
+            inputs: int | None = None,
+            weight_attr: AttrLike = None,
+            bias_attr: AttrLike = None,
+            dtype: DTypeLike = "float32",
+            name: str | None = None,
+        ) -> None: ...
+        @overload
+        def __init__(
+            self,
+            out_channels: int,
+            kernel_size: int | Sequence[int],
+            stride: int | Sequence[int] = 1,
+            padding: int | Sequence[int] | str = 0,
+            dilation: int | Sequence[int] = 1,
+            groups: int = 1,
+            bias: builtins.bool = True,
+            padding_mode: str = "zeros",
+            same: builtins.bool = False,
+            in_channels: int | None = None,
+            weight_attr: AttrLike = None,
+            bias_attr: AttrLike = None,
+            dtype: DTypeLike = "float32",
+            name: str | None = None,
+        ) -> None: ...
+        def __init__(self, *values: Any, **options: Any) -> None: ...
+
+        def forward(self, x: Tensor) -> Tensor: ...
+
+
+class LazyConv3d(Conv3d):
+    """`Conv3d` whose number of channels is that of its first input.
+
+    Args:
+        outputs: The number of channels of the output. Also `out_channels`.
+        kernel: The size of the window, one number or one for each axis. Also `kernel_size`.
+        stride: The distance between windows.
+        padding: How much is put around the input; or "same", or "valid" for nothing.
+        dilation: The distance between the elements of a window.
+        groups: The number of groups of channels that do not see each other.
+        bias: Whether there is a bias.
+        padding_mode: What the padding consists of. One of "zeros", "reflect", "replicate", "circular".
+        same: Whether the padding is such that, with stride 1, sizes stay as they are; so says `padding="same"`.
+        inputs: The number of channels of the input, once it is known. Also `in_channels`.
+        weight_attr: What is said of the weight.
+        bias_attr: What is said of the bias; False leaves it out.
+        dtype: The element type of the parameters.
+        name: The layer's name.
+    """
+
+    _kind = "LazyConv3d"
+
+    if TYPE_CHECKING:
+        weight: Parameter
+        bias: Parameter | None
+        outputs: int
+        out_channels: int
+        kernel: int | Sequence[int]
+        kernel_size: int | Sequence[int]
+        stride: int | Sequence[int]
+        padding: int | Sequence[int] | str
+        dilation: int | Sequence[int]
+        groups: int
+        padding_mode: str
+        same: builtins.bool
+        inputs: int | None
+        in_channels: int | None
+
+        @overload
+        def __init__(
+            self,
+            outputs: int,
+            kernel: int | Sequence[int],
+            stride: int | Sequence[int] = 1,
+            padding: int | Sequence[int] | str = 0,
+            dilation: int | Sequence[int] = 1,
+            groups: int = 1,
+            bias: builtins.bool = True,
+            padding_mode: str = "zeros",
+            same: builtins.bool = False,
+            inputs: int | None = None,
+            weight_attr: AttrLike = None,
+            bias_attr: AttrLike = None,
+            dtype: DTypeLike = "float32",
+            name: str | None = None,
+        ) -> None: ...
+        @overload
+        def __init__(
+            self,
+            out_channels: int,
+            kernel_size: int | Sequence[int],
+            stride: int | Sequence[int] = 1,
+            padding: int | Sequence[int] | str = 0,
+            dilation: int | Sequence[int] = 1,
+            groups: int = 1,
+            bias: builtins.bool = True,
+            padding_mode: str = "zeros",
+            same: builtins.bool = False,
+            in_channels: int | None = None,
+            weight_attr: AttrLike = None,
+            bias_attr: AttrLike = None,
+            dtype: DTypeLike = "float32",
+            name: str | None = None,
+        ) -> None: ...
+        def __init__(self, *values: Any, **options: Any) -> None: ...
+
+        def forward(self, x: Tensor) -> Tensor: ...
 
 
 class ConvTranspose1d(Stated):
@@ -1702,6 +1957,325 @@ class ConvTranspose3d(Stated):
 
 
 Conv3DTranspose = ConvTranspose3d
+
+
+class LazyConvTranspose1d(ConvTranspose1d):
+    """`ConvTranspose1d` whose number of channels is that of its first input.
+
+    Args:
+        outputs: The number of channels of the output. Also `out_channels`.
+        kernel: The size of the window, one number or one for each axis. Also `kernel_size`.
+        stride: The distance between windows of the output.
+        padding: What is cut off on each side of the output.
+        output_padding: How much larger the output is at its end, which a stride leaves open.
+        groups: The number of groups of channels that do not see each other.
+        bias: Whether there is a bias.
+        dilation: The distance between the elements of a window.
+        inputs: The number of channels of the input, once it is known. Also `in_channels`.
+        weight_attr: What is said of the weight.
+        bias_attr: What is said of the bias; False leaves it out.
+        dtype: The element type of the parameters.
+        name: The layer's name.
+    """
+
+    _kind = "LazyConvTranspose1d"
+
+    if TYPE_CHECKING:
+        weight: Parameter
+        bias: Parameter | None
+        outputs: int
+        out_channels: int
+        kernel: int | Sequence[int]
+        kernel_size: int | Sequence[int]
+        stride: int | Sequence[int]
+        padding: int | Sequence[int]
+        output_padding: int | Sequence[int]
+        groups: int
+        dilation: int | Sequence[int]
+        inputs: int | None
+        in_channels: int | None
+
+        @overload
+        def __init__(
+            self,
+            outputs: int,
+            kernel: int | Sequence[int],
+            stride: int | Sequence[int] = 1,
+            padding: int | Sequence[int] = 0,
+            output_padding: int | Sequence[int] = 0,
+            groups: int = 1,
+            bias: builtins.bool = True,
+            dilation: int | Sequence[int] = 1,
+            inputs: int | None = None,
+            weight_attr: AttrLike = None,
+            bias_attr: AttrLike = None,
+            dtype: DTypeLike = "float32",
+            name: str | None = None,
+        ) -> None: ...
+        @overload
+        def __init__(
+            self,
+            out_channels: int,
+            kernel_size: int | Sequence[int],
+            stride: int | Sequence[int] = 1,
+            padding: int | Sequence[int] = 0,
+            output_padding: int | Sequence[int] = 0,
+            groups: int = 1,
+            bias: builtins.bool = True,
+            dilation: int | Sequence[int] = 1,
+            in_channels: int | None = None,
+            weight_attr: AttrLike = None,
+            bias_attr: AttrLike = None,
+            dtype: DTypeLike = "float32",
+            name: str | None = None,
+        ) -> None: ...
+        def __init__(self, *values: Any, **options: Any) -> None: ...
+
+        def forward(self, x: Tensor) -> Tensor: ...
+
+
+class LazyConvTranspose2d(ConvTranspose2d):
+    """`ConvTranspose2d` whose number of channels is that of its first input.
+
+    Args:
+        outputs: The number of channels of the output. Also `out_channels`.
+        kernel: The size of the window, one number or one for each axis. Also `kernel_size`.
+        stride: The distance between windows of the output.
+        padding: What is cut off on each side of the output.
+        output_padding: How much larger the output is at its end, which a stride leaves open.
+        groups: The number of groups of channels that do not see each other.
+        bias: Whether there is a bias.
+        dilation: The distance between the elements of a window.
+        inputs: The number of channels of the input, once it is known. Also `in_channels`.
+        weight_attr: What is said of the weight.
+        bias_attr: What is said of the bias; False leaves it out.
+        dtype: The element type of the parameters.
+        name: The layer's name.
+
+    Example:
+        >>> fl.nn.LazyConvTranspose2d(1, 2, stride=2)(fl.full((1, 2, 3, 3), 0.5)).shape
+        (1, 1, 6, 6)
+    """
+
+    _kind = "LazyConvTranspose2d"
+
+    if TYPE_CHECKING:
+        weight: Parameter
+        bias: Parameter | None
+        outputs: int
+        out_channels: int
+        kernel: int | Sequence[int]
+        kernel_size: int | Sequence[int]
+        stride: int | Sequence[int]
+        padding: int | Sequence[int]
+        output_padding: int | Sequence[int]
+        groups: int
+        dilation: int | Sequence[int]
+        inputs: int | None
+        in_channels: int | None
+
+        @overload
+        def __init__(
+            self,
+            outputs: int,
+            kernel: int | Sequence[int],
+            stride: int | Sequence[int] = 1,
+            padding: int | Sequence[int] = 0,
+            output_padding: int | Sequence[int] = 0,
+            groups: int = 1,
+            bias: builtins.bool = True,
+            dilation: int | Sequence[int] = 1,
+            inputs: int | None = None,
+            weight_attr: AttrLike = None,
+            bias_attr: AttrLike = None,
+            dtype: DTypeLike = "float32",
+            name: str | None = None,
+        ) -> None: ...
+        @overload
+        def __init__(
+            self,
+            out_channels: int,
+            kernel_size: int | Sequence[int],
+            stride: int | Sequence[int] = 1,
+            padding: int | Sequence[int] = 0,
+            output_padding: int | Sequence[int] = 0,
+            groups: int = 1,
+            bias: builtins.bool = True,
+            dilation: int | Sequence[int] = 1,
+            in_channels: int | None = None,
+            weight_attr: AttrLike = None,
+            bias_attr: AttrLike = None,
+            dtype: DTypeLike = "float32",
+            name: str | None = None,
+        ) -> None: ...
+        def __init__(self, *values: Any, **options: Any) -> None: ...
+
+        def forward(self, x: Tensor) -> Tensor: ...
+
+
+class LazyConvTranspose3d(ConvTranspose3d):
+    """`ConvTranspose3d` whose number of channels is that of its first input.
+
+    Args:
+        outputs: The number of channels of the output. Also `out_channels`.
+        kernel: The size of the window, one number or one for each axis. Also `kernel_size`.
+        stride: The distance between windows of the output.
+        padding: What is cut off on each side of the output.
+        output_padding: How much larger the output is at its end, which a stride leaves open.
+        groups: The number of groups of channels that do not see each other.
+        bias: Whether there is a bias.
+        dilation: The distance between the elements of a window.
+        inputs: The number of channels of the input, once it is known. Also `in_channels`.
+        weight_attr: What is said of the weight.
+        bias_attr: What is said of the bias; False leaves it out.
+        dtype: The element type of the parameters.
+        name: The layer's name.
+    """
+
+    _kind = "LazyConvTranspose3d"
+
+    if TYPE_CHECKING:
+        weight: Parameter
+        bias: Parameter | None
+        outputs: int
+        out_channels: int
+        kernel: int | Sequence[int]
+        kernel_size: int | Sequence[int]
+        stride: int | Sequence[int]
+        padding: int | Sequence[int]
+        output_padding: int | Sequence[int]
+        groups: int
+        dilation: int | Sequence[int]
+        inputs: int | None
+        in_channels: int | None
+
+        @overload
+        def __init__(
+            self,
+            outputs: int,
+            kernel: int | Sequence[int],
+            stride: int | Sequence[int] = 1,
+            padding: int | Sequence[int] = 0,
+            output_padding: int | Sequence[int] = 0,
+            groups: int = 1,
+            bias: builtins.bool = True,
+            dilation: int | Sequence[int] = 1,
+            inputs: int | None = None,
+            weight_attr: AttrLike = None,
+            bias_attr: AttrLike = None,
+            dtype: DTypeLike = "float32",
+            name: str | None = None,
+        ) -> None: ...
+        @overload
+        def __init__(
+            self,
+            out_channels: int,
+            kernel_size: int | Sequence[int],
+            stride: int | Sequence[int] = 1,
+            padding: int | Sequence[int] = 0,
+            output_padding: int | Sequence[int] = 0,
+            groups: int = 1,
+            bias: builtins.bool = True,
+            dilation: int | Sequence[int] = 1,
+            in_channels: int | None = None,
+            weight_attr: AttrLike = None,
+            bias_attr: AttrLike = None,
+            dtype: DTypeLike = "float32",
+            name: str | None = None,
+        ) -> None: ...
+        def __init__(self, *values: Any, **options: Any) -> None: ...
+
+        def forward(self, x: Tensor) -> Tensor: ...
+
+
+class CosineSimilarity(Stated):
+    """The cosines of the angles between vectors along an axis; see `cosine_similarity`.
+
+    Args:
+        axis: The axis. Also `dim`.
+        eps: The least length that counts.
+        name: The layer's name.
+
+    Example:
+        >>> fl.nn.CosineSimilarity()(fl.tensor([[1.0, 0.0]]), fl.tensor([[3.0, 0.0]])).tolist()
+        [1.0]
+    """
+
+    _kind = "CosineSimilarity"
+
+    if TYPE_CHECKING:
+        axis: int
+        dim: int
+        eps: float
+
+        @overload
+        def __init__(
+            self,
+            axis: int = 1,
+            eps: float = 1e-8,
+            name: str | None = None,
+        ) -> None: ...
+        @overload
+        def __init__(
+            self,
+            dim: int = 1,
+            eps: float = 1e-8,
+            name: str | None = None,
+        ) -> None: ...
+        def __init__(self, *values: Any, **options: Any) -> None: ...
+
+        @overload
+        def forward(self, a: Tensor, b: Tensor) -> Tensor: ...
+        @overload
+        def forward(self, x1: Tensor, x2: Tensor) -> Tensor: ...
+        def forward(self, *inputs: Any, **named: Any) -> Tensor: ...
+
+
+class PairwiseDistance(Stated):
+    """The distances of vectors in the last axis; see `pairwise_distance`.
+
+    Args:
+        p: Which norm measures it.
+        eps: Added to each difference.
+        keepdims: Whether the last axis stays, with size one. Also `keepdim`.
+        name: The layer's name.
+
+    Example:
+        >>> fl.nn.PairwiseDistance(1.0, eps=0.0)(fl.tensor([[1.0, 2.0]]), fl.tensor([[0.0, 0.0]])).tolist()
+        [3.0]
+    """
+
+    _kind = "PairwiseDistance"
+
+    if TYPE_CHECKING:
+        p: float
+        eps: float
+        keepdims: builtins.bool
+        keepdim: builtins.bool
+
+        @overload
+        def __init__(
+            self,
+            p: float = 2.0,
+            eps: float = 1e-6,
+            keepdims: builtins.bool = False,
+            name: str | None = None,
+        ) -> None: ...
+        @overload
+        def __init__(
+            self,
+            p: float = 2.0,
+            eps: float = 1e-6,
+            keepdim: builtins.bool = False,
+            name: str | None = None,
+        ) -> None: ...
+        def __init__(self, *values: Any, **options: Any) -> None: ...
+
+        @overload
+        def forward(self, a: Tensor, b: Tensor) -> Tensor: ...
+        @overload
+        def forward(self, x1: Tensor, x2: Tensor) -> Tensor: ...
+        def forward(self, *inputs: Any, **named: Any) -> Tensor: ...
 
 
 class Dropout(Stated):
@@ -2954,6 +3528,366 @@ class SpectralNorm(Stated):
         def forward(self, weight: Tensor) -> Tensor: ...
 
 
+class ZeroPad1d(Stated):
+    """Zeros on both sides of the last axis. Numbers are those before and behind each axis, the last axis first, or
+    one for all; negative ones cut elements off.
+
+    Args:
+        padding: How many elements, one number for all sides or one for each.
+        name: The layer's name.
+
+    Example:
+        >>> fl.nn.ZeroPad1d((1, 2))(fl.tensor([[1.0, 2.0]])).tolist()
+        [[0.0, 1.0, 2.0, 0.0, 0.0]]
+    """
+
+    _kind = "ZeroPad1d"
+
+    if TYPE_CHECKING:
+        padding: int | Sequence[int]
+
+        def __init__(
+            self,
+            padding: int | Sequence[int],
+            name: str | None = None,
+        ) -> None: ...
+
+        def forward(self, x: Tensor) -> Tensor: ...
+
+
+class ZeroPad2d(Stated):
+    """Zeros around images; see `ZeroPad1d`.
+
+    Args:
+        padding: How many elements, one number for all sides or one for each.
+        name: The layer's name.
+    """
+
+    _kind = "ZeroPad2d"
+
+    if TYPE_CHECKING:
+        padding: int | Sequence[int]
+
+        def __init__(
+            self,
+            padding: int | Sequence[int],
+            name: str | None = None,
+        ) -> None: ...
+
+        def forward(self, x: Tensor) -> Tensor: ...
+
+
+class ZeroPad3d(Stated):
+    """Zeros around volumes; see `ZeroPad1d`.
+
+    Args:
+        padding: How many elements, one number for all sides or one for each.
+        name: The layer's name.
+    """
+
+    _kind = "ZeroPad3d"
+
+    if TYPE_CHECKING:
+        padding: int | Sequence[int]
+
+        def __init__(
+            self,
+            padding: int | Sequence[int],
+            name: str | None = None,
+        ) -> None: ...
+
+        def forward(self, x: Tensor) -> Tensor: ...
+
+
+class ReflectionPad1d(Stated):
+    """The elements inside of the edges, mirrored there, on the last axis; see `ZeroPad1d`.
+
+    Args:
+        padding: How many elements, one number for all sides or one for each.
+        name: The layer's name.
+
+    Example:
+        >>> fl.nn.ReflectionPad1d(2)(fl.tensor([[1.0, 2.0, 3.0]])).tolist()
+        [[3.0, 2.0, 1.0, 2.0, 3.0, 2.0, 1.0]]
+    """
+
+    _kind = "ReflectionPad1d"
+
+    if TYPE_CHECKING:
+        padding: int | Sequence[int]
+
+        def __init__(
+            self,
+            padding: int | Sequence[int],
+            name: str | None = None,
+        ) -> None: ...
+
+        def forward(self, x: Tensor) -> Tensor: ...
+
+
+class ReflectionPad2d(Stated):
+    """Images, mirrored at their edges; see `ReflectionPad1d`.
+
+    Args:
+        padding: How many elements, one number for all sides or one for each.
+        name: The layer's name.
+    """
+
+    _kind = "ReflectionPad2d"
+
+    if TYPE_CHECKING:
+        padding: int | Sequence[int]
+
+        def __init__(
+            self,
+            padding: int | Sequence[int],
+            name: str | None = None,
+        ) -> None: ...
+
+        def forward(self, x: Tensor) -> Tensor: ...
+
+
+class ReflectionPad3d(Stated):
+    """Volumes, mirrored at their edges; see `ReflectionPad1d`.
+
+    Args:
+        padding: How many elements, one number for all sides or one for each.
+        name: The layer's name.
+    """
+
+    _kind = "ReflectionPad3d"
+
+    if TYPE_CHECKING:
+        padding: int | Sequence[int]
+
+        def __init__(
+            self,
+            padding: int | Sequence[int],
+            name: str | None = None,
+        ) -> None: ...
+
+        def forward(self, x: Tensor) -> Tensor: ...
+
+
+class ReplicationPad1d(Stated):
+    """The elements at the edges, over and over, on the last axis; see `ZeroPad1d`.
+
+    Args:
+        padding: How many elements, one number for all sides or one for each.
+        name: The layer's name.
+
+    Example:
+        >>> fl.nn.ReplicationPad1d((1, 2))(fl.tensor([[1.0, 2.0]])).tolist()
+        [[1.0, 1.0, 2.0, 2.0, 2.0]]
+    """
+
+    _kind = "ReplicationPad1d"
+
+    if TYPE_CHECKING:
+        padding: int | Sequence[int]
+
+        def __init__(
+            self,
+            padding: int | Sequence[int],
+            name: str | None = None,
+        ) -> None: ...
+
+        def forward(self, x: Tensor) -> Tensor: ...
+
+
+class ReplicationPad2d(Stated):
+    """The pixels at the edges, over and over; see `ReplicationPad1d`.
+
+    Args:
+        padding: How many elements, one number for all sides or one for each.
+        name: The layer's name.
+    """
+
+    _kind = "ReplicationPad2d"
+
+    if TYPE_CHECKING:
+        padding: int | Sequence[int]
+
+        def __init__(
+            self,
+            padding: int | Sequence[int],
+            name: str | None = None,
+        ) -> None: ...
+
+        def forward(self, x: Tensor) -> Tensor: ...
+
+
+class ReplicationPad3d(Stated):
+    """The elements at the edges of volumes, over and over; see `ReplicationPad1d`.
+
+    Args:
+        padding: How many elements, one number for all sides or one for each.
+        name: The layer's name.
+    """
+
+    _kind = "ReplicationPad3d"
+
+    if TYPE_CHECKING:
+        padding: int | Sequence[int]
+
+        def __init__(
+            self,
+            padding: int | Sequence[int],
+            name: str | None = None,
+        ) -> None: ...
+
+        def forward(self, x: Tensor) -> Tensor: ...
+
+
+class CircularPad1d(Stated):
+    """The elements of the other end, on the last axis; see `ZeroPad1d`.
+
+    Args:
+        padding: How many elements, one number for all sides or one for each.
+        name: The layer's name.
+
+    Example:
+        >>> fl.nn.CircularPad1d(1)(fl.tensor([[1.0, 2.0, 3.0]])).tolist()
+        [[3.0, 1.0, 2.0, 3.0, 1.0]]
+    """
+
+    _kind = "CircularPad1d"
+
+    if TYPE_CHECKING:
+        padding: int | Sequence[int]
+
+        def __init__(
+            self,
+            padding: int | Sequence[int],
+            name: str | None = None,
+        ) -> None: ...
+
+        def forward(self, x: Tensor) -> Tensor: ...
+
+
+class CircularPad2d(Stated):
+    """Images as if they went on with their other end; see `CircularPad1d`.
+
+    Args:
+        padding: How many elements, one number for all sides or one for each.
+        name: The layer's name.
+    """
+
+    _kind = "CircularPad2d"
+
+    if TYPE_CHECKING:
+        padding: int | Sequence[int]
+
+        def __init__(
+            self,
+            padding: int | Sequence[int],
+            name: str | None = None,
+        ) -> None: ...
+
+        def forward(self, x: Tensor) -> Tensor: ...
+
+
+class CircularPad3d(Stated):
+    """Volumes as if they went on with their other end; see `CircularPad1d`.
+
+    Args:
+        padding: How many elements, one number for all sides or one for each.
+        name: The layer's name.
+    """
+
+    _kind = "CircularPad3d"
+
+    if TYPE_CHECKING:
+        padding: int | Sequence[int]
+
+        def __init__(
+            self,
+            padding: int | Sequence[int],
+            name: str | None = None,
+        ) -> None: ...
+
+        def forward(self, x: Tensor) -> Tensor: ...
+
+
+class ConstantPad1d(Stated):
+    """A number on both sides of the last axis; see `ZeroPad1d`.
+
+    Args:
+        padding: How many elements, one number for all sides or one for each.
+        value: The number.
+        name: The layer's name.
+
+    Example:
+        >>> fl.nn.ConstantPad1d(1, 9.0)(fl.tensor([[1.0, 2.0]])).tolist()
+        [[9.0, 1.0, 2.0, 9.0]]
+    """
+
+    _kind = "ConstantPad1d"
+
+    if TYPE_CHECKING:
+        padding: int | Sequence[int]
+        value: float
+
+        def __init__(
+            self,
+            padding: int | Sequence[int],
+            value: float,
+            name: str | None = None,
+        ) -> None: ...
+
+        def forward(self, x: Tensor) -> Tensor: ...
+
+
+class ConstantPad2d(Stated):
+    """A number around images; see `ZeroPad1d`.
+
+    Args:
+        padding: How many elements, one number for all sides or one for each.
+        value: The number.
+        name: The layer's name.
+    """
+
+    _kind = "ConstantPad2d"
+
+    if TYPE_CHECKING:
+        padding: int | Sequence[int]
+        value: float
+
+        def __init__(
+            self,
+            padding: int | Sequence[int],
+            value: float,
+            name: str | None = None,
+        ) -> None: ...
+
+        def forward(self, x: Tensor) -> Tensor: ...
+
+
+class ConstantPad3d(Stated):
+    """A number around volumes; see `ZeroPad1d`.
+
+    Args:
+        padding: How many elements, one number for all sides or one for each.
+        value: The number.
+        name: The layer's name.
+    """
+
+    _kind = "ConstantPad3d"
+
+    if TYPE_CHECKING:
+        padding: int | Sequence[int]
+        value: float
+
+        def __init__(
+            self,
+            padding: int | Sequence[int],
+            value: float,
+            name: str | None = None,
+        ) -> None: ...
+
+        def forward(self, x: Tensor) -> Tensor: ...
+
+
 class MaxPool1d(Stated):
     """The largest element of each window of sequences; see `max_pool1d`.
 
@@ -2962,6 +3896,7 @@ class MaxPool1d(Stated):
         stride: Its step; the window's size if nothing is said.
         padding: How many places lie around the input, which never are the largest.
         dilation: The distance between the elements of a window.
+        return_indices: Whether the output is a pair, with the places of the elements, for [`MaxUnpool2d`].
         ceil_mode: Whether a last window that is not full counts.
         name: The layer's name.
 
@@ -2978,6 +3913,7 @@ class MaxPool1d(Stated):
         stride: int | Sequence[int] | None
         padding: int | Sequence[int]
         dilation: int | Sequence[int]
+        return_indices: builtins.bool
         ceil_mode: builtins.bool
 
         @overload
@@ -2987,6 +3923,7 @@ class MaxPool1d(Stated):
             stride: int | Sequence[int] | None = None,
             padding: int | Sequence[int] = 0,
             dilation: int | Sequence[int] = 1,
+            return_indices: builtins.bool = False,
             ceil_mode: builtins.bool = False,
             name: str | None = None,
         ) -> None: ...
@@ -2997,12 +3934,13 @@ class MaxPool1d(Stated):
             stride: int | Sequence[int] | None = None,
             padding: int | Sequence[int] = 0,
             dilation: int | Sequence[int] = 1,
+            return_indices: builtins.bool = False,
             ceil_mode: builtins.bool = False,
             name: str | None = None,
         ) -> None: ...
         def __init__(self, *values: Any, **options: Any) -> None: ...
 
-        def forward(self, x: Tensor) -> Tensor: ...
+        def forward(self, x: Tensor) -> Any: ...
 
 
 class MaxPool2d(Stated):
@@ -3013,6 +3951,7 @@ class MaxPool2d(Stated):
         stride: Its step; the window's size if nothing is said.
         padding: How many places lie around the input, which never are the largest.
         dilation: The distance between the elements of a window.
+        return_indices: Whether the output is a pair, with the places of the elements, for [`MaxUnpool2d`].
         ceil_mode: Whether a last window that is not full counts.
         name: The layer's name.
     """
@@ -3025,6 +3964,7 @@ class MaxPool2d(Stated):
         stride: int | Sequence[int] | None
         padding: int | Sequence[int]
         dilation: int | Sequence[int]
+        return_indices: builtins.bool
         ceil_mode: builtins.bool
 
         @overload
@@ -3034,6 +3974,7 @@ class MaxPool2d(Stated):
             stride: int | Sequence[int] | None = None,
             padding: int | Sequence[int] = 0,
             dilation: int | Sequence[int] = 1,
+            return_indices: builtins.bool = False,
             ceil_mode: builtins.bool = False,
             name: str | None = None,
         ) -> None: ...
@@ -3044,12 +3985,13 @@ class MaxPool2d(Stated):
             stride: int | Sequence[int] | None = None,
             padding: int | Sequence[int] = 0,
             dilation: int | Sequence[int] = 1,
+            return_indices: builtins.bool = False,
             ceil_mode: builtins.bool = False,
             name: str | None = None,
         ) -> None: ...
         def __init__(self, *values: Any, **options: Any) -> None: ...
 
-        def forward(self, x: Tensor) -> Tensor: ...
+        def forward(self, x: Tensor) -> Any: ...
 
 
 class MaxPool3d(Stated):
@@ -3060,6 +4002,7 @@ class MaxPool3d(Stated):
         stride: Its step; the window's size if nothing is said.
         padding: How many places lie around the input, which never are the largest.
         dilation: The distance between the elements of a window.
+        return_indices: Whether the output is a pair, with the places of the elements, for [`MaxUnpool2d`].
         ceil_mode: Whether a last window that is not full counts.
         name: The layer's name.
     """
@@ -3072,6 +4015,7 @@ class MaxPool3d(Stated):
         stride: int | Sequence[int] | None
         padding: int | Sequence[int]
         dilation: int | Sequence[int]
+        return_indices: builtins.bool
         ceil_mode: builtins.bool
 
         @overload
@@ -3081,6 +4025,7 @@ class MaxPool3d(Stated):
             stride: int | Sequence[int] | None = None,
             padding: int | Sequence[int] = 0,
             dilation: int | Sequence[int] = 1,
+            return_indices: builtins.bool = False,
             ceil_mode: builtins.bool = False,
             name: str | None = None,
         ) -> None: ...
@@ -3091,12 +4036,148 @@ class MaxPool3d(Stated):
             stride: int | Sequence[int] | None = None,
             padding: int | Sequence[int] = 0,
             dilation: int | Sequence[int] = 1,
+            return_indices: builtins.bool = False,
             ceil_mode: builtins.bool = False,
             name: str | None = None,
         ) -> None: ...
         def __init__(self, *values: Any, **options: Any) -> None: ...
 
-        def forward(self, x: Tensor) -> Tensor: ...
+        def forward(self, x: Tensor) -> Any: ...
+
+
+class MaxUnpool1d(Stated):
+    """Zeros with the elements that `MaxPool1d` found at their places; see `max_unpool1d`. The sizes of
+    what was pooled may be given with a call, whole or without batch and channels.
+
+    Args:
+        kernel: The size of the window, one number or one for each axis. Also `kernel_size`.
+        stride: Its step; the window's size if nothing is said.
+        padding: The padding of the pool.
+        name: The layer's name.
+
+    Example:
+        >>> y, places = fl.nn.MaxPool1d(2, return_indices=True)(fl.tensor([[[1.0, 3.0, 4.0, 2.0]]]))
+        >>> fl.nn.MaxUnpool1d(2)(y, places).tolist()
+        [[[0.0, 3.0, 4.0, 0.0]]]
+    """
+
+    _kind = "MaxUnpool1d"
+
+    if TYPE_CHECKING:
+        kernel: int | Sequence[int]
+        kernel_size: int | Sequence[int]
+        stride: int | Sequence[int] | None
+        padding: int | Sequence[int]
+
+        @overload
+        def __init__(
+            self,
+            kernel: int | Sequence[int],
+            stride: int | Sequence[int] | None = None,
+            padding: int | Sequence[int] = 0,
+            name: str | None = None,
+        ) -> None: ...
+        @overload
+        def __init__(
+            self,
+            kernel_size: int | Sequence[int],
+            stride: int | Sequence[int] | None = None,
+            padding: int | Sequence[int] = 0,
+            name: str | None = None,
+        ) -> None: ...
+        def __init__(self, *values: Any, **options: Any) -> None: ...
+
+        @overload
+        def forward(self, x: Tensor, indices: Tensor, sizes: Sequence[int] | None = None) -> Tensor: ...
+        @overload
+        def forward(self, x: Tensor, indices: Tensor, output_size: Sequence[int] | None = None) -> Tensor: ...
+        def forward(self, *inputs: Any, **named: Any) -> Tensor: ...
+
+
+class MaxUnpool2d(Stated):
+    """Zeros with the elements that `MaxPool2d` found at their places; see `MaxUnpool1d`.
+
+    Args:
+        kernel: The size of the window, one number or one for each axis. Also `kernel_size`.
+        stride: Its step; the window's size if nothing is said.
+        padding: The padding of the pool.
+        name: The layer's name.
+    """
+
+    _kind = "MaxUnpool2d"
+
+    if TYPE_CHECKING:
+        kernel: int | Sequence[int]
+        kernel_size: int | Sequence[int]
+        stride: int | Sequence[int] | None
+        padding: int | Sequence[int]
+
+        @overload
+        def __init__(
+            self,
+            kernel: int | Sequence[int],
+            stride: int | Sequence[int] | None = None,
+            padding: int | Sequence[int] = 0,
+            name: str | None = None,
+        ) -> None: ...
+        @overload
+        def __init__(
+            self,
+            kernel_size: int | Sequence[int],
+            stride: int | Sequence[int] | None = None,
+            padding: int | Sequence[int] = 0,
+            name: str | None = None,
+        ) -> None: ...
+        def __init__(self, *values: Any, **options: Any) -> None: ...
+
+        @overload
+        def forward(self, x: Tensor, indices: Tensor, sizes: Sequence[int] | None = None) -> Tensor: ...
+        @overload
+        def forward(self, x: Tensor, indices: Tensor, output_size: Sequence[int] | None = None) -> Tensor: ...
+        def forward(self, *inputs: Any, **named: Any) -> Tensor: ...
+
+
+class MaxUnpool3d(Stated):
+    """Zeros with the elements that `MaxPool3d` found at their places; see `MaxUnpool1d`.
+
+    Args:
+        kernel: The size of the window, one number or one for each axis. Also `kernel_size`.
+        stride: Its step; the window's size if nothing is said.
+        padding: The padding of the pool.
+        name: The layer's name.
+    """
+
+    _kind = "MaxUnpool3d"
+
+    if TYPE_CHECKING:
+        kernel: int | Sequence[int]
+        kernel_size: int | Sequence[int]
+        stride: int | Sequence[int] | None
+        padding: int | Sequence[int]
+
+        @overload
+        def __init__(
+            self,
+            kernel: int | Sequence[int],
+            stride: int | Sequence[int] | None = None,
+            padding: int | Sequence[int] = 0,
+            name: str | None = None,
+        ) -> None: ...
+        @overload
+        def __init__(
+            self,
+            kernel_size: int | Sequence[int],
+            stride: int | Sequence[int] | None = None,
+            padding: int | Sequence[int] = 0,
+            name: str | None = None,
+        ) -> None: ...
+        def __init__(self, *values: Any, **options: Any) -> None: ...
+
+        @overload
+        def forward(self, x: Tensor, indices: Tensor, sizes: Sequence[int] | None = None) -> Tensor: ...
+        @overload
+        def forward(self, x: Tensor, indices: Tensor, output_size: Sequence[int] | None = None) -> Tensor: ...
+        def forward(self, *inputs: Any, **named: Any) -> Tensor: ...
 
 
 class AvgPool1d(Stated):
@@ -3292,6 +4373,9 @@ class LpPool1d(Stated):
         def forward(self, x: Tensor) -> Tensor: ...
 
 
+LPPool1d = LpPool1d
+
+
 class LpPool2d(Stated):
     """The p-norm of each window of images; see `lp_pool2d`.
 
@@ -3336,6 +4420,9 @@ class LpPool2d(Stated):
         def forward(self, x: Tensor) -> Tensor: ...
 
 
+LPPool2d = LpPool2d
+
+
 class LpPool3d(Stated):
     """The p-norm of each window of volumes; see `lp_pool3d`.
 
@@ -3378,6 +4465,9 @@ class LpPool3d(Stated):
         def __init__(self, *values: Any, **options: Any) -> None: ...
 
         def forward(self, x: Tensor) -> Tensor: ...
+
+
+LPPool3d = LpPool3d
 
 
 class AdaptiveAvgPool1d(Stated):
@@ -3616,6 +4706,127 @@ class GlobalMaxPool(Stated):
         def forward(self, x: Tensor) -> Tensor: ...
 
 
+class Upsample(Stated):
+    """Spatial axes with other sizes, or so many times as long; see `interpolate`.
+
+    Args:
+        size: The new sizes, one number for all axes or one for each.
+        scale: The factors between old and new sizes, which are rounded down. Also `scale_factor`.
+        mode: How new elements are made. One of "nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear", "area".
+        align_corners: Whether the first and last new elements are at the middles of the old ones.
+        name: The layer's name.
+
+    Example:
+        >>> fl.nn.Upsample(scale_factor=2, mode="bilinear")(fl.full((1, 3, 4, 4), 0.5)).shape
+        (1, 3, 8, 8)
+    """
+
+    _kind = "Upsample"
+
+    if TYPE_CHECKING:
+        size: int | Sequence[int]
+        scale: float | Sequence[float] | None
+        scale_factor: float | Sequence[float] | None
+        mode: str
+        align_corners: builtins.bool
+
+        @overload
+        def __init__(
+            self,
+            size: int | Sequence[int] = (),
+            scale: float | Sequence[float] | None = (),
+            mode: str = "nearest",
+            align_corners: builtins.bool = False,
+            name: str | None = None,
+        ) -> None: ...
+        @overload
+        def __init__(
+            self,
+            size: int | Sequence[int] = (),
+            scale_factor: float | Sequence[float] | None = (),
+            mode: str = "nearest",
+            align_corners: builtins.bool = False,
+            name: str | None = None,
+        ) -> None: ...
+        def __init__(self, *values: Any, **options: Any) -> None: ...
+
+        def forward(self, x: Tensor) -> Tensor: ...
+
+
+class UpsamplingNearest2d(Stated):
+    """Images made larger by repeating pixels; see `Upsample`.
+
+    Args:
+        size: The new sizes, one number for both axes or one for each.
+        scale: The factors between old and new sizes, which are rounded down. Also `scale_factor`.
+        name: The layer's name.
+
+    Example:
+        >>> fl.nn.UpsamplingNearest2d(scale_factor=2)(fl.full((1, 3, 4, 4), 0.5)).shape
+        (1, 3, 8, 8)
+    """
+
+    _kind = "UpsamplingNearest2d"
+
+    if TYPE_CHECKING:
+        size: int | Sequence[int]
+        scale: float | Sequence[float] | None
+        scale_factor: float | Sequence[float] | None
+
+        @overload
+        def __init__(
+            self,
+            size: int | Sequence[int] = (),
+            scale: float | Sequence[float] | None = (),
+            name: str | None = None,
+        ) -> None: ...
+        @overload
+        def __init__(
+            self,
+            size: int | Sequence[int] = (),
+            scale_factor: float | Sequence[float] | None = (),
+            name: str | None = None,
+        ) -> None: ...
+        def __init__(self, *values: Any, **options: Any) -> None: ...
+
+        def forward(self, x: Tensor) -> Tensor: ...
+
+
+class UpsamplingBilinear2d(Stated):
+    """Images made larger by lines between pixels, whose corners stay; see `Upsample`.
+
+    Args:
+        size: The new sizes, one number for both axes or one for each.
+        scale: The factors between old and new sizes, which are rounded down. Also `scale_factor`.
+        name: The layer's name.
+    """
+
+    _kind = "UpsamplingBilinear2d"
+
+    if TYPE_CHECKING:
+        size: int | Sequence[int]
+        scale: float | Sequence[float] | None
+        scale_factor: float | Sequence[float] | None
+
+        @overload
+        def __init__(
+            self,
+            size: int | Sequence[int] = (),
+            scale: float | Sequence[float] | None = (),
+            name: str | None = None,
+        ) -> None: ...
+        @overload
+        def __init__(
+            self,
+            size: int | Sequence[int] = (),
+            scale_factor: float | Sequence[float] | None = (),
+            name: str | None = None,
+        ) -> None: ...
+        def __init__(self, *values: Any, **options: Any) -> None: ...
+
+        def forward(self, x: Tensor) -> Tensor: ...
+
+
 class RNN(Stated):
     """A recurrent network, `h = tanh(W_ih x + b_ih + W_hh h + b_hh)` over the time axis; see `rnn`.
     From `[time, batch, inputs]` to `[time, batch, hidden]` and the last state of each layer.
@@ -3781,6 +4992,7 @@ class LSTM(Stated):
         batch_first: Whether the batch is the first axis, and time the second.
         dropout: The probability of dropout between layers, in training.
         bidirectional: Whether a second network reads the sequence from its end; the outputs stand side by side.
+        projection: The number of features of outputs, made of the hidden state by a weight more; those of the hidden state if it is zero. Also `proj_size`.
         weight_attr: What is said of the weight.
         bias_attr: What is said of the bias; False leaves it out.
         dtype: The element type of the parameters.
@@ -3805,6 +5017,8 @@ class LSTM(Stated):
         batch_first: builtins.bool
         dropout: float
         bidirectional: builtins.bool
+        projection: int
+        proj_size: int
 
         @overload
         def __init__(
@@ -3816,6 +5030,7 @@ class LSTM(Stated):
             batch_first: builtins.bool = False,
             dropout: float = 0.0,
             bidirectional: builtins.bool = False,
+            projection: int = 0,
             weight_attr: AttrLike = None,
             bias_attr: AttrLike = None,
             dtype: DTypeLike = "float32",
@@ -3831,6 +5046,7 @@ class LSTM(Stated):
             batch_first: builtins.bool = False,
             dropout: float = 0.0,
             bidirectional: builtins.bool = False,
+            proj_size: int = 0,
             weight_attr: AttrLike = None,
             bias_attr: AttrLike = None,
             dtype: DTypeLike = "float32",
@@ -3896,6 +5112,46 @@ class Flatten(Stated):
             self,
             start_dim: int = 1,
             end_dim: int = -1,
+            name: str | None = None,
+        ) -> None: ...
+        def __init__(self, *values: Any, **options: Any) -> None: ...
+
+        def forward(self, x: Tensor) -> Tensor: ...
+
+
+class Unflatten(Stated):
+    """Makes several axes of one; one of the sizes may be -1, which the others decide.
+
+    Args:
+        axis: The axis. Also `dim`.
+        sizes: The sizes that it becomes. Also `unflattened_size`.
+        name: The layer's name.
+
+    Example:
+        >>> fl.nn.Unflatten(1, (2, 3))(fl.full((4, 6), 0.5)).shape
+        (4, 2, 3)
+    """
+
+    _kind = "Unflatten"
+
+    if TYPE_CHECKING:
+        axis: int
+        dim: int
+        sizes: int | Sequence[int]
+        unflattened_size: int | Sequence[int]
+
+        @overload
+        def __init__(
+            self,
+            axis: int,
+            sizes: int | Sequence[int],
+            name: str | None = None,
+        ) -> None: ...
+        @overload
+        def __init__(
+            self,
+            dim: int,
+            unflattened_size: int | Sequence[int],
             name: str | None = None,
         ) -> None: ...
         def __init__(self, *values: Any, **options: Any) -> None: ...
@@ -4162,6 +5418,105 @@ class TransformerDecoderLayer(Stated):
         def forward(self, *inputs: Any, **named: Any) -> Tensor: ...
 
 
+class Unfold(Stated):
+    """The windows of images as columns; see `unfold`.
+
+    Args:
+        kernel: The size of the window, one number or one for each axis. Also `kernel_size`.
+        dilation: The distance between the elements of a window.
+        padding: The zeros around the images.
+        stride: The distance between windows.
+        name: The layer's name.
+
+    Example:
+        >>> fl.nn.Unfold(2)(fl.full((1, 3, 4, 4), 0.5)).shape
+        (1, 12, 9)
+    """
+
+    _kind = "Unfold"
+
+    if TYPE_CHECKING:
+        kernel: int | Sequence[int]
+        kernel_size: int | Sequence[int]
+        dilation: int | Sequence[int]
+        padding: int | Sequence[int]
+        stride: int | Sequence[int]
+
+        @overload
+        def __init__(
+            self,
+            kernel: int | Sequence[int],
+            dilation: int | Sequence[int] = 1,
+            padding: int | Sequence[int] = 0,
+            stride: int | Sequence[int] = 1,
+            name: str | None = None,
+        ) -> None: ...
+        @overload
+        def __init__(
+            self,
+            kernel_size: int | Sequence[int],
+            dilation: int | Sequence[int] = 1,
+            padding: int | Sequence[int] = 0,
+            stride: int | Sequence[int] = 1,
+            name: str | None = None,
+        ) -> None: ...
+        def __init__(self, *values: Any, **options: Any) -> None: ...
+
+        def forward(self, x: Tensor) -> Tensor: ...
+
+
+class Fold(Stated):
+    """Columns added up to images, each at its window; see `fold`.
+
+    Args:
+        sizes: The sizes of the images. Also `output_size`.
+        kernel: The size of the window, one number or one for each axis. Also `kernel_size`.
+        dilation: The distance between the elements of a window.
+        padding: The zeros around the images.
+        stride: The distance between windows.
+        name: The layer's name.
+
+    Example:
+        >>> fl.nn.Fold((4, 4), 2)(fl.full((1, 12, 9), 0.5)).shape
+        (1, 3, 4, 4)
+    """
+
+    _kind = "Fold"
+
+    if TYPE_CHECKING:
+        sizes: int | Sequence[int]
+        output_size: int | Sequence[int]
+        kernel: int | Sequence[int]
+        kernel_size: int | Sequence[int]
+        dilation: int | Sequence[int]
+        padding: int | Sequence[int]
+        stride: int | Sequence[int]
+
+        @overload
+        def __init__(
+            self,
+            sizes: int | Sequence[int],
+            kernel: int | Sequence[int],
+            dilation: int | Sequence[int] = 1,
+            padding: int | Sequence[int] = 0,
+            stride: int | Sequence[int] = 1,
+            name: str | None = None,
+        ) -> None: ...
+        @overload
+        def __init__(
+            self,
+            output_size: int | Sequence[int],
+            kernel_size: int | Sequence[int],
+            dilation: int | Sequence[int] = 1,
+            padding: int | Sequence[int] = 0,
+            stride: int | Sequence[int] = 1,
+            name: str | None = None,
+        ) -> None: ...
+        def __init__(self, *values: Any, **options: Any) -> None: ...
+
+        def forward(self, x: Tensor) -> Tensor: ...
+
+
 __all__ = [
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
@@ -4189,6 +5544,12 @@ __all__ = [
     "CTCLoss",
     "Celu",
     "ChannelShuffle",
+    "CircularPad1d",
+    "CircularPad2d",
+    "CircularPad3d",
+    "ConstantPad1d",
+    "ConstantPad2d",
+    "ConstantPad3d",
     "Conv1D",
     "Conv1DTranspose",
     "Conv1d",
@@ -4202,6 +5563,7 @@ __all__ = [
     "ConvTranspose2d",
     "ConvTranspose3d",
     "CosineEmbeddingLoss",
+    "CosineSimilarity",
     "CrossEntropyLoss",
     "CtcLoss",
     "Dropout",
@@ -4214,6 +5576,7 @@ __all__ = [
     "Fc",
     "FeatureAlphaDropout",
     "Flatten",
+    "Fold",
     "GELU",
     "GLU",
     "GRU",
@@ -4246,9 +5609,18 @@ __all__ = [
     "KLDivLoss",
     "KlDivLoss",
     "L1Loss",
+    "LPPool1d",
+    "LPPool2d",
+    "LPPool3d",
     "LSTM",
     "LSTMCell",
     "LayerNorm",
+    "LazyConv1d",
+    "LazyConv2d",
+    "LazyConv3d",
+    "LazyConvTranspose1d",
+    "LazyConvTranspose2d",
+    "LazyConvTranspose3d",
     "LazyLinear",
     "LeakyReLU",
     "LeakyRelu",
@@ -4266,6 +5638,9 @@ __all__ = [
     "MaxPool1d",
     "MaxPool2d",
     "MaxPool3d",
+    "MaxUnpool1d",
+    "MaxUnpool2d",
+    "MaxUnpool3d",
     "Mish",
     "MseLoss",
     "MultiHeadAttention",
@@ -4274,6 +5649,7 @@ __all__ = [
     "NllLoss",
     "PReLU",
     "PRelu",
+    "PairwiseDistance",
     "PixelShuffle",
     "PixelUnshuffle",
     "PoissonNLLLoss",
@@ -4283,8 +5659,14 @@ __all__ = [
     "RNNCell",
     "ReLU",
     "ReLU6",
+    "ReflectionPad1d",
+    "ReflectionPad2d",
+    "ReflectionPad3d",
     "Relu",
     "Relu6",
+    "ReplicationPad1d",
+    "ReplicationPad2d",
+    "ReplicationPad3d",
     "RmsNorm",
     "Rnn",
     "RnnCell",
@@ -4307,4 +5689,12 @@ __all__ = [
     "TransformerDecoderLayer",
     "TransformerEncoderLayer",
     "TripletMarginLoss",
+    "Unflatten",
+    "Unfold",
+    "Upsample",
+    "UpsamplingBilinear2d",
+    "UpsamplingNearest2d",
+    "ZeroPad1d",
+    "ZeroPad2d",
+    "ZeroPad3d",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import _core
+from .._fault import fault
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,3 +32,80 @@ class Handle:
 
     def __exit__(self, *exception: object) -> None:
         self.remove()
+
+
+def with_backward_hooks(layer: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """Calls a layer so that its hooks see the gradients of its inputs and outputs."""
+    from .._tree import leaves
+
+    passing = _Passing(layer)
+    inputs = tuple(passing.entering(x) for x in inputs)
+    result = layer._called(inputs, options)
+    outputs = [y for _, y in leaves(result) if isinstance(y, _core.Tensor)]
+    if isinstance(result, _core.Tensor):
+        # Of its own, so that what comes from other uses of the same tensor is not seen.
+        result = outputs[0] = _core.reshape(result, result.shape)
+    passing.leaving(outputs)
+    return result
+
+
+class _Passing:
+    """One call of a layer, through which gradients will pass."""
+
+    def __init__(self, layer: Any) -> None:
+        self._layer = layer
+        self._entered: list[Any] = []
+        self._ins: list[Any] = []
+        self._outs: list[Any] = []
+
+    def entering(self, x: Any) -> Any:
+        """The input, as one of the call's own."""
+        number = len(self._ins)
+        self._ins.append(None)
+        if not isinstance(x, _core.Tensor) or "float" not in x.dtype.name or not x.is_tracked:
+            return x
+        own = _core.reshape(x, x.shape)
+        own.register_hook(lambda grad: self._gives(number, grad))
+        self._entered.append(number)
+        return own
+
+    def leaving(self, outputs: list[Any]) -> None:
+        """Notes the outputs."""
+        self._outs = [None] * len(outputs)
+        for number, y in enumerate(outputs):
+            if y.is_tracked:
+                y.register_hook(lambda grad, number=number: self._gets(number, grad))
+
+    def _gets(self, number: int, grad: Any) -> Any:
+        self._outs[number] = grad
+        changed = None
+        for hook in tuple(self._layer._backward_pre_hooks.values()):
+            given = hook(self._layer, tuple(self._outs))
+            if given is not None:
+                self._outs = list(given) if isinstance(given, (tuple, list)) else [given]
+                changed = self._outs[number]
+        if not self._entered:
+            self._call()
+        return changed
+
+    def _gives(self, number: int, grad: Any) -> Any:
+        self._ins[number] = grad
+        if any(self._ins[entered] is None for entered in self._entered):
+            return None
+        return self._call(number)
+
+    def _call(self, number: int | None = None) -> Any:
+        changed = None
+        for hook in tuple(self._layer._backward_hooks.values()):
+            given = hook(self._layer, tuple(self._ins), tuple(self._outs))
+            if given is None:
+                continue
+            if number is None or len(self._entered) > 1:
+                raise fault(
+                    RuntimeError,
+                    f"a backward hook of `{self._layer.full_name}` changes gradients of {len(self._entered)} inputs",
+                    "change them with `register_hook` of each input",
+                )
+            self._ins = list(given) if isinstance(given, (tuple, list)) else [given]
+            changed = self._ins[number if len(self._ins) > 1 else 0]
+        return changed

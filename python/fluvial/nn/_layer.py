@@ -9,7 +9,8 @@ from .._fault import fault
 from ..initializer import Assign, XavierUniform
 from . import _state_dict
 from ._attributes import Attributes
-from ._hooks import Handle
+from ._hooks import Handle, with_backward_hooks
+from ._listing import Listing
 from ._parameter import Buffer, Parameter
 
 TYPE_CHECKING = False
@@ -69,6 +70,11 @@ class Layer(Attributes):
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
         """Calls `forward`, with the hooks before and after it."""
+        if self._backward_hooks or self._backward_pre_hooks:
+            return with_backward_hooks(self, inputs, options)
+        return self._called(inputs, options)
+
+    def _called(self, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
         if self._pre_hooks:
             for hook in tuple(self._pre_hooks.values()):
                 changed = hook(self, inputs)
@@ -121,6 +127,15 @@ class Layer(Attributes):
         setattr(self, name, parameter)
         return parameter
 
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """PyTorch's name of `add_parameter`; None stands for a parameter that was left out.
+
+        Args:
+            name: The name.
+            param: The parameter.
+        """
+        setattr(self, name, param)
+
     def add_sublayer(self, name: str, layer: Layer) -> Layer:
         """Adds a layer under a name that is computed.
 
@@ -131,16 +146,37 @@ class Layer(Attributes):
         setattr(self, str(name), layer)
         return layer
 
-    def register_buffer(self, name: str, value: TensorLike) -> Buffer:
+    def add_module(self, name: str, module: Layer | None) -> None:
+        """PyTorch's name of `add_sublayer`; None stands for a layer that was left out.
+
+        Args:
+            name: The name.
+            module: The layer.
+        """
+        setattr(self, str(name), module)
+
+    register_module = add_module
+
+    def register_buffer(self, name: str, tensor: TensorLike | None, persistent: bool = True) -> Buffer | None:
         """Adds a buffer with this first value.
 
         Args:
             name: The name.
-            value: The first value.
+            tensor: The first value; None stands for a buffer that was left out.
+            persistent: Whether it is a part of `state_dict`.
+
+        Example:
+            >>> layer = fl.nn.Layer()
+            >>> _ = layer.register_buffer("mask", fl.ones((2,)), persistent=False)
+            >>> layer.mask.tolist(), list(layer.state_dict())
+            ([1.0, 1.0], [])
         """
-        tensor = value if isinstance(value, _core.Tensor) else _core.tensor(value)
-        shape: Any = tensor.shape
-        buffer = Buffer(shape, tensor.dtype, Assign(tensor))
+        if tensor is None:
+            setattr(self, name, None)
+            return None
+        value = tensor if isinstance(tensor, _core.Tensor) else _core.tensor(tensor)
+        shape: Any = value.shape
+        buffer = Buffer(shape, value.dtype, Assign(value), persistent=persistent)
         setattr(self, name, buffer)
         return buffer
 
@@ -164,32 +200,119 @@ class Layer(Attributes):
 
     def sublayers(self, include_self: bool = False) -> list[Layer]:
         """All layers below."""
-        return [layer for _, layer in self.named_sublayers(include_self)]
+        return Listing(layer for _, layer in self.named_sublayers(include_self))
+
+    def modules(self) -> list[Layer]:
+        """The layer itself and all layers below, as PyTorch has them.
+
+        Example:
+            >>> [type(layer).__name__ for layer in fl.nn.Sequential(fl.nn.Linear(2, 1)).modules()]
+            ['Sequential', 'Linear']
+        """
+        return self.sublayers(include_self=True)
+
+    def named_modules(
+        self, memo: set[Layer] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Layer]]:
+        """Dotted names and layers, this one first, as PyTorch has them.
+
+        Args:
+            memo: Layers to leave out.
+            prefix: What names begin with.
+            remove_duplicate: Whether a shared layer is there once.
+        """
+        seen = set() if memo is None else memo
+        for name, layer in _state_dict.walk(self, prefix):
+            if not remove_duplicate or layer not in seen:
+                seen.add(layer)
+                yield name, layer
 
     def children(self) -> list[Layer]:
         """The layers of which it is made, without theirs."""
-        return list(self._layers().values())
+        return Listing(layer for _, layer in self.named_children())
 
-    def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
-        """Dotted names, as seen from here, and parameters; a shared one is there once."""
-        return _state_dict.distinct(self, "_parameters")
+    def named_children(self) -> Iterator[tuple[str, Layer]]:
+        """Names, and the layers of which it is made, without theirs; a shared one is there once."""
+        seen: set[int] = set()
+        for name, layer in list(self._layers().items()):
+            if id(layer) not in seen:
+                seen.add(id(layer))
+                yield name, layer
 
-    def parameters(self) -> list[Parameter]:
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """Dotted names, as seen from here, and parameters.
+
+        Args:
+            prefix: What names begin with.
+            recurse: Whether those of layers below are there, too.
+            remove_duplicate: Whether a shared one is there once.
+        """
+        return _state_dict.distinct(self, "_parameters", prefix, recurse, remove_duplicate)
+
+    def parameters(self, recurse: bool = True) -> list[Parameter]:
         """The parameters of the layer and its parts.
+
+        Args:
+            recurse: Whether those of layers below are there, too.
 
         Example:
             >>> [parameter.shape for parameter in fl.nn.Linear(3, 2).parameters()]
             [(2, 3), (2,)]
+            >>> next(fl.nn.Linear(3, 2).parameters()).dtype
+            fluvial.float32
         """
-        return [parameter for _, parameter in self.named_parameters()]
+        return Listing(parameter for _, parameter in self.named_parameters(recurse=recurse))
 
-    def named_buffers(self) -> Iterator[tuple[str, Parameter]]:
-        """Dotted names, as seen from here, and buffers."""
-        return _state_dict.distinct(self, "_buffers")
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """Dotted names, as seen from here, and buffers.
 
-    def buffers(self) -> list[Parameter]:
-        """The buffers of the layer and its parts."""
-        return [buffer for _, buffer in self.named_buffers()]
+        Args:
+            prefix: What names begin with.
+            recurse: Whether those of layers below are there, too.
+            remove_duplicate: Whether a shared one is there once.
+        """
+        return _state_dict.distinct(self, "_buffers", prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True) -> list[Parameter]:
+        """The buffers of the layer and its parts.
+
+        Args:
+            recurse: Whether those of layers below are there, too.
+        """
+        return Listing(buffer for _, buffer in self.named_buffers(recurse=recurse))
+
+    def get_submodule(self, target: str) -> Layer:
+        """The layer below that has this dotted name.
+
+        Args:
+            target: The name, as `named_modules` gives it.
+
+        Example:
+            >>> net = fl.nn.Sequential(fl.nn.Sequential(fl.nn.Linear(2, 1)))
+            >>> net.get_submodule("0.0")
+            Linear(2, 1)
+        """
+        return _state_dict.found(self, target, "_sublayers", "layer") if target else self
+
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter here or below that has this dotted name.
+
+        Args:
+            target: The name, as `named_parameters` gives it.
+        """
+        return _state_dict.found(self, target, "_parameters", "parameter")
+
+    def get_buffer(self, target: str) -> Parameter:
+        """The buffer here or below that has this dotted name.
+
+        Args:
+            target: The name, as `named_buffers` gives it.
+        """
+        return _state_dict.found(self, target, "_buffers", "buffer")
 
     def initialise(self: Self) -> Self:
         """Gives all parameters and buffers their first values; what has one keeps it."""
@@ -304,8 +427,30 @@ class Layer(Attributes):
                 entry.convert(dtype)
         return self
 
-    def zero_grad(self) -> None:
-        """Forgets the gradients of all parameters."""
+    def float(self: Self) -> Self:
+        """`to("float32")`."""
+        return self.to("float32")
+
+    def double(self: Self) -> Self:
+        """`to("float64")`."""
+        return self.to("float64")
+
+    def half(self: Self) -> Self:
+        """`to("float16")`."""
+        return self.to("float16")
+
+    def bfloat16(self: Self) -> Self:
+        """`to("bfloat16")`."""
+        return self.to("bfloat16")
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forgets the gradients of all parameters.
+
+        Args:
+            set_to_none: Gradients that are forgotten are None; they are not kept as zeros.
+        """
+        if not set_to_none:
+            raise fault(ValueError, "gradients that were forgotten are None", "leave `set_to_none` out")
         for parameter in self.parameters():
             if parameter.is_trainable and parameter.is_sized:
                 parameter.zero_grad()
@@ -334,6 +479,34 @@ class Layer(Attributes):
             >>> handle.remove()
         """
         return Handle(self._hooks, hook)
+
+    def register_full_backward_hook(self, hook: Callable[..., Any]) -> Handle:
+        """Has a function called with the layer, the gradients of its inputs, and those of its outputs, once these
+        are known; both are tuples. What it returns, if anything, takes the place of the gradients of the inputs.
+
+        Args:
+            hook: The function.
+
+        Example:
+            >>> layer = fl.nn.Linear(2, 1)
+            >>> seen = []
+            >>> handle = layer.register_full_backward_hook(lambda layer, gx, gy: seen.append(gy[0].tolist()))
+            >>> fl.sum(layer(fl.ones((1, 2))) * 3.0).backward()
+            >>> seen
+            [[[3.0]]]
+        """
+        return Handle(self._backward_hooks, hook)
+
+    register_backward_hook = register_full_backward_hook
+
+    def register_full_backward_pre_hook(self, hook: Callable[..., Any]) -> Handle:
+        """Has a function called with the layer and the gradients of its outputs, a tuple, before those of its
+        inputs are computed. What it returns, if anything, takes their place.
+
+        Args:
+            hook: The function.
+        """
+        return Handle(self._backward_pre_hooks, hook)
 
     def __deepcopy__(self: Self, memo: dict[int, object]) -> Self:
         """A layer with parameters of its own, with the same values.

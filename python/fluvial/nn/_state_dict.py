@@ -9,6 +9,7 @@ from .._fault import fault
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from typing import Any
 
     from .._core import Tensor, TensorLike
     from ._layer import Layer
@@ -61,14 +62,32 @@ def persistent(layer: Layer) -> dict[str, Parameter]:
     return {name: entry for name, entry in entries(layer) if entry.is_persistent}
 
 
-def distinct(layer: Layer, kind: str) -> Iterator[tuple[str, Parameter]]:
-    """Parameters or buffers; one that several layers share is there once."""
+def distinct(
+    layer: Layer, kind: str, prefix: str = "", recurse: bool = True, once: bool = True
+) -> Iterator[tuple[str, Parameter]]:
+    """Parameters or buffers; one that several layers share is there once, unless all uses are asked for."""
     seen: set[int] = set()
-    for prefix, below in walk(layer):
+    for prefix, below in walk(layer, prefix) if recurse else [(prefix, layer)]:
         for name, entry in getattr(below, kind).items():
-            if entry.identity not in seen:
+            if not once or entry.identity not in seen:
                 seen.add(entry.identity)
                 yield (f"{prefix}.{name}" if prefix else name), entry
+
+
+def found(layer: Layer, target: str, among: str, what: str) -> Any:
+    """The part of a layer that has this dotted name."""
+    *path, last = target.split(".")
+    for i, part in enumerate([*path, last]):
+        parts = getattr(layer, "_sublayers" if i < len(path) else among)
+        if part not in parts:
+            known = ", ".join(parts) or "none"
+            raise fault(
+                AttributeError,
+                f"the model has no {what} `{target}`: there is no `{part}` in `{type(layer).__name__}`",
+                f"the names there are: {known}",
+            )
+        layer = parts[part]
+    return layer
 
 
 def values(layer: Layer) -> dict[str, Tensor]:

@@ -44,6 +44,39 @@ class Adadelta(RuleOptimizer):
 AdadeltaOptimizer = Adadelta
 
 
+class Adafactor(RuleOptimizer):
+    """Adafactor (Shazeer and Stern, 2018), as PyTorch's: of a matrix it remembers means of squared gradients by
+    rows and by columns alone, of which it makes an estimate for each element. Steps are as long as the
+    parameter is, times the rate, 0.01 as a rule, or one over the root of the number of steps if that is less.
+    Weight decay is decoupled.
+
+    Remembers `row` and `column`, or `squares` of vectors.
+
+    Args:
+        parameters: What it trains; see `Optimizer`.
+        learning_rate: The first rate.
+        beta2_decay: The power of the number of steps by which means forget. -0.8 by default.
+        eps: The least estimate, which is the precision of the element type if it is zero; and the least length that a parameter counts. (0.0, 1e-3) by default.
+        d: How long a step may be, as a mean over elements, before it is shortened. 1.0 by default.
+        settings: Those of every `Optimizer`.
+    """
+
+    _kind = "adafactor"
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            parameters: Any = None,
+            learning_rate: float | Schedule | None = None,
+            *,
+            beta2_decay: float = -0.8,
+            eps: tuple[float, float] = (0.0, 1e-3),
+            d: float = 1.0,
+            **settings: Any,
+        ) -> None: ...
+
+
 class Adagrad(RuleOptimizer):
     """Adagrad (Duchi, Hazan and Singer, 2011), as PyTorch's: `s += g²`, then
     `w -= lr / (1 + (t - 1) * lr_decay) * g / (sqrt(s) + eps)`.
@@ -184,6 +217,41 @@ class AdamW(Adam):
             amsgrad: builtins.bool = False,
             **settings: Any,
         ) -> None: ...
+
+
+class ASGD(RuleOptimizer):
+    """Averaged gradient descent (Polyak and Juditsky, 1992), as PyTorch's: the rate falls as
+    `lr / (1 + lambd * lr * (t - 1)) ^ alpha`, and `ax` is the mean of the parameters after step `t0`, before
+    that the parameters themselves. The usual rate is 0.01.
+
+    Remembers `ax`.
+
+    Args:
+        parameters: What it trains; see `Optimizer`.
+        learning_rate: The first rate.
+        lambd: How much parameters decay, and how fast the rate does. 1e-4 by default.
+        alpha: The power by which the rate falls. 0.75 by default.
+        t0: The step from which on the mean is taken. 1e6 by default.
+        settings: Those of every `Optimizer`.
+    """
+
+    _kind = "asgd"
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            parameters: Any = None,
+            learning_rate: float | Schedule | None = None,
+            *,
+            lambd: float = 1e-4,
+            alpha: float = 0.75,
+            t0: float = 1e6,
+            **settings: Any,
+        ) -> None: ...
+
+
+Asgd = ASGD
 
 
 class Ftrl(RuleOptimizer):
@@ -366,6 +434,42 @@ class Momentum(RuleOptimizer):
 MomentumOptimizer = Momentum
 
 
+class Muon(RuleOptimizer):
+    """Muon (Jordan et al., 2024), as PyTorch's, for matrices: the step is the nearest matrix to the momentum whose
+    singular values are near one, found by Newton and Schulz's iteration. Weight decay is decoupled. Vectors
+    and scalars belong to another optimizer.
+
+    The iteration is done in the element type of the parameter; PyTorch does it in bfloat16. Remembers `m`.
+
+    Args:
+        parameters: What it trains; see `Optimizer`.
+        learning_rate: The first rate.
+        momentum: How much of the direction of earlier steps is kept. 0.95 by default.
+        nesterov: Whether the gradient counts in the step once more. True by default.
+        ns_steps: The number of iterations. 5.0 by default.
+        eps: The least norm that the momentum is divided by. 1e-7 by default.
+        match_rms_adamw: Whether steps are scaled to the usual size of AdamW's, `0.2 * sqrt(max(rows, columns))`, in place of `sqrt(max(1, rows / columns))`. False by default.
+        settings: Those of every `Optimizer`.
+    """
+
+    _kind = "muon"
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            parameters: Any = None,
+            learning_rate: float | Schedule | None = None,
+            *,
+            momentum: float = 0.95,
+            nesterov: builtins.bool = True,
+            ns_steps: float = 5.0,
+            eps: float = 1e-7,
+            match_rms_adamw: builtins.bool = False,
+            **settings: Any,
+        ) -> None: ...
+
+
 class NAdam(RuleOptimizer):
     """NAdam (Dozat, 2016), as PyTorch's: Adam with Nesterov's momentum, whose size grows over the
     steps. The usual rate is 0.002.
@@ -467,6 +571,36 @@ RMSprop = RMSProp
 RMSPropOptimizer = RMSProp
 
 
+class Rprop(RuleOptimizer):
+    """Rprop (Riedmiller and Braun, 1993), as PyTorch's, for gradients of whole data: goes by signs alone, by a
+    size of its own for each element, which begins as the rate, grows while the sign stays and shrinks where
+    it changes. The usual rate is 0.01.
+
+    Remembers `before` and `size`.
+
+    Args:
+        parameters: What it trains; see `Optimizer`.
+        learning_rate: The first rate.
+        etas: How sizes shrink and grow. (0.5, 1.2) by default.
+        step_sizes: The least and the greatest size. (1e-6, 50.0) by default.
+        settings: Those of every `Optimizer`.
+    """
+
+    _kind = "rprop"
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            parameters: Any = None,
+            learning_rate: float | Schedule | None = None,
+            *,
+            etas: tuple[float, float] = (0.5, 1.2),
+            step_sizes: tuple[float, float] = (1e-6, 50.0),
+            **settings: Any,
+        ) -> None: ...
+
+
 class SGD(WithMomentum):
     """Gradient descent: `w -= lr * g`.
 
@@ -501,9 +635,41 @@ Sgd = SGD
 SGDOptimizer = SGD
 
 
+class SparseAdam(RuleOptimizer):
+    """Adam that leaves alone the rows whose gradient is zero, and what it remembers of them, as PyTorch's
+    `SparseAdam` does with rows that a batch did not use. With `minimize_rows`, only the rows that were looked
+    up are touched at all. The usual rate is 0.001.
+
+    Remembers `m` and `v`.
+
+    Args:
+        parameters: What it trains; see `Optimizer`.
+        learning_rate: The first rate.
+        betas: How much of the two moments is kept. (0.9, 0.999) by default.
+        eps: Keeps the divisor from zero. 1e-8 by default.
+        settings: Those of every `Optimizer`.
+    """
+
+    _kind = "sparse_adam"
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            parameters: Any = None,
+            learning_rate: float | Schedule | None = None,
+            *,
+            betas: tuple[float, float] = (0.9, 0.999),
+            eps: float = 1e-8,
+            **settings: Any,
+        ) -> None: ...
+
+
 __all__ = [
+    "ASGD",
     "Adadelta",
     "AdadeltaOptimizer",
+    "Adafactor",
     "Adagrad",
     "AdagradOptimizer",
     "Adam",
@@ -511,6 +677,7 @@ __all__ = [
     "AdamW",
     "Adamax",
     "AdamaxOptimizer",
+    "Asgd",
     "Ftrl",
     "FtrlOptimizer",
     "Lamb",
@@ -521,13 +688,16 @@ __all__ = [
     "Lion",
     "Momentum",
     "MomentumOptimizer",
+    "Muon",
     "NAdam",
     "RAdam",
     "RMSProp",
     "RMSPropOptimizer",
     "RMSprop",
     "RmsProp",
+    "Rprop",
     "SGD",
     "SGDOptimizer",
     "Sgd",
+    "SparseAdam",
 ]

@@ -18,7 +18,7 @@ class RuleOptimizer(Optimizer):
         kind = cls.__dict__.get("_kind")
         if kind is not None:
             cls._name = kind
-            cls.defaults, cls._weight_decay, cls._decay = _core.rule_defaults(kind)
+            cls.defaults, cls._weight_decay, cls._decay, cls._rate = _core.rule_defaults(kind)
 
 
 class WithMomentum(RuleOptimizer):

@@ -84,7 +84,7 @@ class Group(MutableMapping[str, "Any"]):
             betas = list(self._settings()["betas"])
             betas[name == "beta2"] = value
             name, value = "betas", tuple(betas)
-        known = ["learning_rate", "weight_decay", *self._optimizer.defaults]
+        known = ["learning_rate", "weight_decay", "maximize", *self._optimizer.defaults]
         if name not in known:
             remedy = f"those of a group are {', '.join(known)}"
             if name in ("momentum", "nesterov"):
@@ -119,7 +119,7 @@ class Optimizer:
         parameters: What it trains: `layer.parameters()`, layers, names of states, or a list of
             dicts, each with "params" and settings of that group. Without it, it trains all
             parameters of layers that the step has used.
-        learning_rate: The first rate, 0.001 if nothing is said. `set_learning_rate` changes it.
+        learning_rate: The first rate, PyTorch's if nothing is said. `set_learning_rate` changes it.
         weight_decay: The factor of weight decay.
         regularization: A penalty for parameters that have none of their own.
         grad_clip: How gradients are cut down; see `fl.clip`.
@@ -129,7 +129,8 @@ class Optimizer:
         allow_unreached: Whether a program may be built in which the loss does not depend on some
             of the parameters.
         name: The name under which the state scope keeps what it remembers.
-        options: Those of the rule.
+        options: Those of the rule, and `maximize`: whether steps go uphill. PyTorch's `foreach`, `fused` and
+            `capturable` are taken, too; they change no number.
 
     Example:
         >>> net = fl.nn.Linear(2, 1, name="net")
@@ -149,6 +150,8 @@ class Optimizer:
     #: "coupled" (added to gradients), "decoupled", or "rule" (the rule sees to it).
     _decay = "coupled"
     _weight_decay = 0.0
+    #: The rate unless another one is given.
+    _rate = 0.001
     #: Whether elements are updated independently of each other.
     _elementwise = True
     #: Options of the rule, with their defaults.
@@ -180,6 +183,14 @@ class Optimizer:
                     f"give options by name: {', '.join(self.defaults) or 'weight_decay'}",
                 )
             parameters, learning_rate = None, parameters
+        if options.pop("differentiable", False):
+            raise fault(
+                ValueError,
+                "steps of an optimizer carry no gradient",
+                "write the update with ops on `fl.grad`, and leave `differentiable` out",
+            )
+        for hint in ("foreach", "fused", "capturable"):  # How PyTorch computes the same numbers.
+            options.pop(hint, None)
         for option in [option for option in options if self._option(option) == "learning_rate"]:
             learning_rate = options.pop(option)
         if isinstance(learning_rate, Schedule):

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from .._core import Tensor
 
 __all__ = [
-    "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "ExponentialLR", "LRScheduler",
-    "LambdaLR", "LinearLR", "MultiStepLR", "OneCycleLR", "Plateau", "PolynomialLR", "ReduceLROnPlateau",
-    "Schedule", "StepLR", "chained", "constant", "cosine", "cosine_restarts", "delayed",
+    "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR",
+    "ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR",
+    "Plateau", "PolynomialLR", "ReduceLROnPlateau", "Schedule", "SequentialLR", "StepLR",
+    "chained", "constant", "cosine", "cosine_restarts", "cyclic", "delayed",
     "exponential", "lambda_", "linear", "multi_step", "noam", "one_cycle", "piecewise",
     "polynomial", "sequential", "step", "warm_up",
 ]
@@ -111,6 +112,32 @@ def one_cycle(
     return _made("one_cycle", counts, rising, div_factor, final_div_factor)
 
 
+def cyclic(
+    lowest: float,
+    highest: float,
+    up: int,
+    down: int | None = None,
+    halves: bool = False,
+    gamma: float = 1.0,
+) -> Schedule:
+    """Up and down between two rates, again and again, whatever the first rate is.
+
+    Args:
+        lowest: The lower one.
+        highest: The higher one.
+        up: The number of updates in which it rises.
+        down: The number of updates in which it falls; as many if nothing is said.
+        halves: Whether each cycle is half as high as the one before it.
+        gamma: What the height is multiplied with in each update.
+
+    Example:
+        >>> fl.optimizer.lr.cyclic(0.1, 0.5, 4).at(1.0, 2)
+        0.3
+    """
+    counts = [up, up if down is None else down, int(halves)]
+    return _made("cyclic", counts, lowest, highest, gamma)
+
+
 def noam(dim: int, warm_up: int) -> Schedule:
     """The rate of the first transformer of this width: rising, then falling as a root."""
     return _made("noam", [dim, warm_up])
@@ -142,16 +169,20 @@ def chained(schedules: Sequence[Schedule]) -> Schedule:
 
 
 from ._schedulers import (  # noqa: E402
+    ChainedScheduler,
     ConstantLR,
     CosineAnnealingLR,
     CosineAnnealingWarmRestarts,
+    CyclicLR,
     ExponentialLR,
     LambdaLR,
     LinearLR,
     LRScheduler,
+    MultiplicativeLR,
     MultiStepLR,
     OneCycleLR,
     PolynomialLR,
     ReduceLROnPlateau,
+    SequentialLR,
     StepLR,
 )

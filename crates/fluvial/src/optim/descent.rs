@@ -57,6 +57,8 @@ pub struct Group<R> {
     pub weight_decay: f64,
     /// What weight decay means.
     pub decay: Decay,
+    /// Whether steps go uphill.
+    pub maximize: bool,
     /// The rule, with its hyper-parameters.
     pub rule: R,
 }
@@ -116,6 +118,7 @@ impl<R: Rule + Clone> Descent<R> {
             is_rate_given: true,
             weight_decay: rule.weight_decay(),
             decay: rule.decay(),
+            maximize: false,
             rule,
         };
         Descent {
@@ -178,6 +181,12 @@ impl<R: Rule + Clone> Descent<R> {
     #[must_use]
     pub fn decoupled(self) -> Self {
         self.with(|group| group.decay = Decay::Decoupled)
+    }
+
+    /// Makes what is given to [`minimize`](super::Optimizer::minimize) larger, not smaller.
+    #[must_use]
+    pub fn maximize(self) -> Self {
+        self.with(|group| group.maximize = true)
     }
 
     /// Adds a penalty to the gradients of parameters that have none of their own, in place of weight decay.

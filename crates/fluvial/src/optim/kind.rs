@@ -134,6 +134,10 @@ impl Rule for AnyRule {
         self.0.weight_decay()
     }
 
+    fn rate(&self) -> f64 {
+        self.0.rate()
+    }
+
     fn is_elementwise(&self) -> bool {
         self.0.is_elementwise()
     }

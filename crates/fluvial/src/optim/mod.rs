@@ -44,6 +44,7 @@
 //! that was not taken means the same in both modes.
 
 mod clip;
+mod cyclic;
 mod descent;
 mod ema;
 mod gradients;
@@ -60,6 +61,7 @@ mod schedule;
 mod update;
 
 pub use clip::{Clip, clip_gradients, global_norm};
+pub use cyclic::Cyclic;
 pub use descent::{Descent, Group};
 pub use ema::{Applied, Ema};
 pub use kind::{AnyRule, Kind, Setting};

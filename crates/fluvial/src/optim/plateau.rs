@@ -2,7 +2,7 @@
 
 use fluvial_core::scope::updating;
 use fluvial_core::structural::cast;
-use fluvial_core::{DType, Error, Result, Var, at};
+use fluvial_core::{DType, Error, Result, Value, Var, at};
 use fluvial_ops::{gt, logical_and, logical_not, lt, maximum, where_};
 
 use super::memory::Memory;
@@ -112,6 +112,16 @@ impl Plateau {
     pub fn maximize(mut self) -> Plateau {
         self.maximize = true;
         self
+    }
+
+    /// What it has seen, by the names of states.
+    pub fn state_dict(&self) -> Vec<(std::sync::Arc<str>, Value)> {
+        self.memory.all()
+    }
+
+    /// Takes over what another one has seen, by the name of a state.
+    pub fn load_state(&self, name: &str, value: impl Into<Value>) -> Result<()> {
+        self.memory.load(name, value.into())
     }
 
     /// The schedule that follows it.

@@ -2,9 +2,10 @@
 //! (groups, decay, clipping, accumulation, schedules) is the driver's part, once for all rules.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use fluvial_core::structural::cast;
-use fluvial_core::{DType, Error, OpRef, Result, Type, Var};
+use fluvial_core::{DType, Dim, Error, OpRef, Result, Type, Var};
 use fluvial_ops::pow;
 
 use super::memory::Memory;
@@ -52,6 +53,11 @@ pub trait Rule: Debug + Send + Sync + 'static {
     /// The weight decay, unless the optimizer is given another.
     fn weight_decay(&self) -> f64 {
         0.0
+    }
+
+    /// The rate, unless the optimizer is given another; it is PyTorch's.
+    fn rate(&self) -> f64 {
+        0.001
     }
 
     /// Whether each element is updated on its own. Only then may some rows of a table be updated
@@ -190,6 +196,17 @@ impl Update {
             Some(rows) => rows_of(&whole, rows),
             None => Ok(whole),
         }
+    }
+
+    /// [`slot`](Update::slot) of these sizes. For rules that look at whole parameters.
+    pub fn slot_of(&self, slot: &str, dims: &[Dim], first: f64) -> Result<Var> {
+        let ty = Type::new(self.ty.dtype(), dims)?;
+        Ok(self.memory.slot(slot, &self.of, &ty, first)?.1)
+    }
+
+    /// What the parameter is called.
+    pub fn name(&self) -> Arc<str> {
+        self.of.name()
     }
 
     /// Remembers a value under `slot`, which was read before.

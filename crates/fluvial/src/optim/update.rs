@@ -2,7 +2,7 @@
 
 use fluvial_core::structural::zeros_like;
 use fluvial_core::{DType, Mode, Place, Result, Var, bind, interrupt, mode, step, update_in_place};
-use fluvial_ops::{cond, eq};
+use fluvial_ops::{cond, eq, neg};
 
 use super::descent::{Descent, Group};
 use super::gradients::Item;
@@ -64,6 +64,9 @@ impl<R: Rule + Clone> Descent<R> {
 
     /// One update of all parameters.
     fn update(&self, mut items: Vec<Item>) -> Result<()> {
+        for item in items.iter_mut().filter(|item| self.groups[item.group].maximize) {
+            item.grad = neg(&item.grad)?;
+        }
         if let Some(clip) = &self.clip {
             let grads: Vec<Var> = items.iter().map(|item| item.grad.clone()).collect();
             for (item, grad) in items.iter_mut().zip(clip.apply(&grads)?) {

@@ -200,6 +200,6 @@ fn flatten(value: Value, outputs: &mut Vec<Var>) {
     match value {
         Value::Tensor(value) => outputs.push(value),
         Value::Many(values) => values.into_iter().for_each(|value| flatten(value, outputs)),
-        Value::None | Value::Bool(_) => {}
+        Value::None | Value::Bool(_) | Value::Sizes(_) => {}
     }
 }

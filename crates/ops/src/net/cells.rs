@@ -61,17 +61,19 @@ impl Cell {
         }
     }
 
-    /// Refuses weights of one layer that do not fit an input of width `width` and states of width `hidden`.
+    /// Refuses weights of one layer that do not fit an input of width `width`, states of width `hidden` and outputs
+    /// of width `out`.
     pub fn check_weights(
         self,
         weights: &[Option<&Type>; 4],
         width: Dim,
         hidden: Dim,
+        out: Dim,
     ) -> Result<()> {
         let rows = hidden.mul(Dim::size(self.n_gates()))?;
         let wanted: [(&str, &[Dim]); 4] = [
             ("w_ih", &[rows, width]),
-            ("w_hh", &[rows, hidden]),
+            ("w_hh", &[rows, out]),
             ("b_ih", &[rows]),
             ("b_hh", &[rows]),
         ];
@@ -193,7 +195,7 @@ fn one_step(
         let (own, recurrent) = (&ty[states.len() + 1], &ty[states.len() + 2]);
         let biases = [b_ih, b_hh].map(|bias| bias.map(Var::ty));
         let weights = [Some(own), Some(recurrent), biases[0].as_ref(), biases[1].as_ref()];
-        cell.check_weights(&weights, x.dim(last), h.dim(last))
+        cell.check_weights(&weights, x.dim(last), h.dim(last), h.dim(last))
     })?;
     let states: Vec<Var> = states.iter().map(|&state| state.clone()).collect();
     cell.step(&linear(x, w_ih, b_ih)?, &states, w_hh, b_hh)

@@ -8,6 +8,9 @@ use crate::prelude::*;
 /// `w_hh` is `[4 hidden, hidden]`, the gates being input, forget, cell and output. Returns the outputs,
 /// the last `h` and the last `c`.
 ///
+/// With `projection`, a fifth weight `w_hr`, `[out, hidden]`, follows those of each layer and direction: outputs
+/// and `h` are `out` wide, and `w_hh` is `[4 hidden, out]`.
+///
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;
 /// let x = Var::of(&[1.0, 2.0], &[2, 1])?;

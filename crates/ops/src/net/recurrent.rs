@@ -17,6 +17,7 @@ pub(super) struct Network<'a> {
     pub bias: bool,
     pub batch_first: bool,
     pub dropout: f64,
+    pub projection: bool,
     pub weights: &'a [&'a Var],
     pub lengths: Option<&'a Var>,
 }
@@ -32,7 +33,7 @@ impl Network<'_> {
     pub fn run(&self, x: &Var, init: &[Option<&Var>]) -> Result<Outcome> {
         let loc = scope::user_line();
         let ty = x.clone().check()?.ty();
-        let hidden =
+        let widths =
             self.check(&ty, init).map_err(|error| error.in_op(self.name, &[&ty]).at(loc))?;
         let is_single = ty.rank() == 2;
         let mut sequence = match (is_single, self.batch_first) {
@@ -46,7 +47,7 @@ impl Network<'_> {
             let mut outs = Vec::new();
             for direction in 0..self.directions() {
                 let unit = layer * self.directions() + direction;
-                let states = self.first_states(init, unit, batch, hidden, &sequence)?;
+                let states = self.first_states(init, unit, batch, &widths, &sequence)?;
                 let (out, states) = self.unit(&sequence, unit, direction == 1, &states)?;
                 outs.push(out);
                 last.iter_mut().zip(states).for_each(|(all, state)| all.push(state));
@@ -66,25 +67,38 @@ impl Network<'_> {
             (false, false) => sequence,
         };
         let units = Dim::size(self.layers * self.directions());
-        let joined = |states: Vec<Var>| {
+        let joined = |(states, &width): (Vec<Var>, &Dim)| {
             let all = concat(&states.iter().collect::<Vec<_>>(), 0)?;
             match is_single {
-                true => reshape(&all, &[units, hidden]),
-                false => reshape(&all, &[units, batch, hidden]),
+                true => reshape(&all, &[units, width]),
+                false => reshape(&all, &[units, batch, width]),
             }
         };
-        Ok(Outcome { out, states: last.into_iter().map(joined).collect::<Result<_>>()? })
+        let states = last.into_iter().zip(&widths).map(joined).collect::<Result<_>>()?;
+        Ok(Outcome { out, states })
     }
 
     fn directions(&self) -> usize {
         if self.bidirectional { 2 } else { 1 }
     }
 
+    /// How many weights a layer and direction has.
+    fn n_weights(&self) -> usize {
+        (if self.bias { 4 } else { 2 }) + usize::from(self.projection)
+    }
+
     /// The weights of a layer and direction: w_ih, w_hh, b_ih, b_hh.
     fn weights_of(&self, unit: usize) -> [Option<&Var>; 4] {
         let count = if self.bias { 4 } else { 2 };
-        let own = |i: usize| self.weights.get(unit * count + i).copied().filter(|_| i < count);
+        let first = unit * self.n_weights();
+        let own = |i: usize| self.weights.get(first + i).copied().filter(|_| i < count);
         [own(0), own(1), own(2), own(3)]
+    }
+
+    /// The weight by which the state of a layer and direction becomes its output.
+    fn projection_of(&self, unit: usize) -> Option<&Var> {
+        let last = (unit + 1) * self.n_weights() - 1;
+        self.weights.get(last).copied().filter(|_| self.projection)
     }
 
     /// The states before the first step.
@@ -93,20 +107,20 @@ impl Network<'_> {
         init: &[Option<&Var>],
         unit: usize,
         batch: Dim,
-        hidden: Dim,
+        widths: &[Dim],
         sequence: &Var,
     ) -> Result<Vec<Var>> {
         let weight = self.weights.first().map_or(DType::F32, |weight| weight.dtype());
         let dtype = sequence.dtype().promote(weight);
-        let state = |given: &Option<&Var>| match given {
+        let state = |(given, &width): (&Option<&Var>, &Dim)| match given {
             Some(all) => {
                 let own = narrow(all, 0, Dim::size(unit), Dim::size(1))?;
-                let own = reshape(&own, &[batch, hidden])?;
+                let own = reshape(&own, &[batch, width])?;
                 if own.dtype() == dtype { Ok(own) } else { cast(&own, dtype) }
             }
-            None => fill(0.0, &Type::new(dtype, &[batch, hidden])?),
+            None => fill(0.0, &Type::new(dtype, &[batch, width])?),
         };
-        init.iter().map(state).collect()
+        init.iter().zip(widths).map(state).collect()
     }
 
     /// One layer in one direction: its outputs and its last states.
@@ -136,7 +150,10 @@ impl Network<'_> {
         let (mut last, outs) = scan(&carried, &[&shares], |carried, slices| {
             let n_states = self.cell.n_states();
             let states = &carried[..n_states];
-            let next = self.cell.step(&slices[0], states, w_hh, b_hh)?;
+            let mut next = self.cell.step(&slices[0], states, w_hh, b_hh)?;
+            if let Some(w_hr) = self.projection_of(unit) {
+                next[0] = linear(&next[0], w_hr, None)?;
+            }
             let Some(lengths) = self.lengths else {
                 return Ok((next.clone(), vec![next[0].clone()]));
             };
@@ -156,8 +173,8 @@ impl Network<'_> {
         Ok((if backwards { reversed(&out)? } else { out }, last))
     }
 
-    /// Refuses what does not fit together, and says how wide the states are.
-    fn check(&self, x: &Type, init: &[Option<&Var>]) -> Result<Dim> {
+    /// Refuses what does not fit together, and says how wide each of the states is.
+    fn check(&self, x: &Type, init: &[Option<&Var>]) -> Result<Vec<Dim>> {
         if x.is_list() || !x.is_float() || !matches!(x.rank(), 2 | 3) {
             return Err(Error::shape("a sequence is [steps, batch, width] or [steps, width]")
                 .remedy("with `batch_first`, it is [batch, steps, width]"));
@@ -170,7 +187,7 @@ impl Network<'_> {
             .remedy("there is at least one layer, and dropout is a probability"));
         }
         let units = self.layers * self.directions();
-        let wanted = units * if self.bias { 4 } else { 2 };
+        let wanted = units * self.n_weights();
         if self.weights.len() != wanted {
             return Err(Error::new(
                 ErrorKind::Arity,
@@ -182,27 +199,43 @@ impl Network<'_> {
         if recurrent.is_list() || recurrent.rank() != 2 {
             return Err(Error::shape(format!("`w_hh` is {recurrent}, but should be a matrix")));
         }
-        let hidden = recurrent.dim(1);
+        let out = recurrent.dim(1);
+        let hidden = match self.projection {
+            true => recurrent.dim(0).floor_div(Dim::size(self.cell.n_gates()))?,
+            false => out,
+        };
         for unit in 0..units {
             let width = match unit / self.directions() {
                 0 => x.dim(x.rank() - 1),
-                _ => hidden.mul(Dim::size(self.directions()))?,
+                _ => out.mul(Dim::size(self.directions()))?,
             };
             let types = self.weights_of(unit).map(|weight| weight.map(Var::ty));
-            self.cell.check_weights(&types.each_ref().map(Option::as_ref), width, hidden)?;
+            self.cell.check_weights(&types.each_ref().map(Option::as_ref), width, hidden, out)?;
+            let found = self.projection_of(unit).map(Var::ty);
+            if let Some(found) = found.filter(|ty| !ty.is_float() || ty.dims() != [out, hidden]) {
+                let what = format!("`w_hr` is {found}, but should be [{out}, {hidden}]");
+                return Err(Error::shape(what).remedy("`w_hh` is as wide as `w_hr` is long"));
+            }
         }
-        self.check_states(x, init, hidden)?;
-        Ok(hidden)
+        if self.projection && self.cell != Cell::Lstm {
+            return Err(Error::argument("only an LSTM has a projection")
+                .remedy("leave it out, or apply a linear layer to the outputs"));
+        }
+        let widths = [out, hidden][..self.cell.n_states()].to_vec();
+        self.check_states(x, init, &widths)?;
+        Ok(widths)
     }
 
-    fn check_states(&self, x: &Type, init: &[Option<&Var>], hidden: Dim) -> Result<()> {
+    fn check_states(&self, x: &Type, init: &[Option<&Var>], widths: &[Dim]) -> Result<()> {
         let units = Dim::size(self.layers * self.directions());
         let batch = x.dim(if self.batch_first { 0 } else { 1 });
-        let (wanted, batch) = match x.rank() {
-            2 => (vec![units, hidden], Dim::size(1)),
-            _ => (vec![units, batch, hidden], batch),
-        };
-        for state in init.iter().flatten() {
+        let batch = if x.rank() == 2 { Dim::size(1) } else { batch };
+        for (state, &width) in init.iter().zip(widths) {
+            let Some(state) = state else { continue };
+            let wanted = match x.rank() {
+                2 => vec![units, width],
+                _ => vec![units, batch, width],
+            };
             let ty = (*state).clone().check()?.ty();
             if !ty.is_float() || ty.dims() != wanted {
                 let wanted: Vec<String> = wanted.iter().map(Dim::to_string).collect();

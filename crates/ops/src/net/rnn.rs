@@ -19,6 +19,9 @@ options! {
         pub nonlinearity: Nonlinearity = Nonlinearity::Tanh,
         /// The probability that an element is dropped between layers.
         pub dropout: f64 = 0.0,
+        /// Whether each layer and direction has a last weight `w_hr`, by which its state becomes its output; for
+        /// [`lstm`](super::lstm()) only.
+        pub projection: bool = false,
     }
 }
 
@@ -39,6 +42,7 @@ impl RnnOptions {
             bias: self.bias,
             batch_first: self.batch_first,
             dropout: self.dropout,
+            projection: self.projection,
             weights,
             lengths,
         }

@@ -38,7 +38,7 @@ pub use flip::flip;
 pub use fold_axis::{FoldAxis, fold_axis};
 pub use movedim::movedim;
 pub use narrow::{Narrow, narrow};
-pub use pad::{PadMode, PadOptions, pad};
+pub use pad::{PadMode, PadOptions, PaddingMode, pad};
 pub use permute::{Permute, permute};
 pub use reshape::{Reshape, reshape};
 pub use roll::roll;

@@ -18,6 +18,20 @@ choices! {
     }
 }
 
+choices! {
+    /// What a convolution puts around its input.
+    pub enum PaddingMode {
+        /// Zeros.
+        Zeros = "zeros",
+        /// The input, mirrored at its edges.
+        Reflect = "reflect",
+        /// The elements at the edges.
+        Replicate = "replicate",
+        /// The other end of the input.
+        Circular = "circular",
+    }
+}
+
 options! {
     /// How to pad.
     pub struct PadOptions {

@@ -111,6 +111,10 @@ pub fn taken(
                 return Err(wrong(format!("`{}` needs the input `{name}`", kind.name)));
             }
             (None, _) => Given::Value(Value::None),
+            (Some(value), "Sizes") => {
+                let sizes = sequence::read(&value, FEW, |_, one| one.extract::<usize>())?;
+                Given::Value(Value::Sizes(sizes))
+            }
             (Some(value), "Pair") => {
                 let pair = sequence::read(&value, FEW, |_, one| Ok(args::var(&one)?.into()))?;
                 Given::Value(Value::Many(pair))
@@ -144,6 +148,7 @@ pub fn object(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny>> {
     Ok(match value {
         Value::None => py.None().into_bound(py),
         Value::Bool(flag) => flag.into_bound_py_any(py)?,
+        Value::Sizes(sizes) => PyTuple::new(py, sizes)?.into_any(),
         Value::Tensor(value) => Bound::new(py, Tensor::new(value))?.into_any(),
         Value::Many(several) => {
             let several: Vec<_> =

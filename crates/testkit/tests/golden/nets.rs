@@ -130,6 +130,7 @@ fn rnn_options(c: &Given<'_>) -> Result<RnnOptions> {
             false => Nonlinearity::Tanh,
         },
         dropout: 0.0,
+        projection: false,
     })
 }
 

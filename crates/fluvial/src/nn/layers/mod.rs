@@ -5,15 +5,19 @@ mod attention;
 mod batch_norm;
 mod cells;
 mod conv;
+mod distance;
 mod dropout;
 mod embedding;
 mod linear;
 mod loss;
 mod norm;
+mod padding;
 mod pool;
+mod resize;
 mod rnn;
 mod shape;
 mod transformer;
+mod windows;
 
 use std::sync::Arc;
 
@@ -21,7 +25,7 @@ use super::{MakeStatement, ParamAttr, Path};
 use fluvial_core::PerAxis;
 use super::Layer;
 use super::stated::Function;
-use fluvial_ops::{KlReduction, Nonlinearity, Reduction};
+use fluvial_ops::{Interpolation, KlReduction, Nonlinearity, PaddingMode, Reduction};
 
 pub use activation::{
     Celu, Elu, Gelu, Glu, HardShrink, HardSigmoid, HardSwish, HardTanh, Hardshrink, Hardsigmoid,
@@ -35,8 +39,10 @@ pub use batch_norm::{
 pub use cells::{GruCell, LstmCell, RnnCell};
 pub use conv::{
     Conv1D, Conv1DTranspose, Conv1d, Conv2D, Conv2DTranspose, Conv2d, Conv3D, Conv3DTranspose,
-    Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d,
+    Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d, LazyConv1d, LazyConv2d, LazyConv3d,
+    LazyConvTranspose1d, LazyConvTranspose2d, LazyConvTranspose3d,
 };
+pub use distance::{CosineSimilarity, PairwiseDistance};
 pub use dropout::{AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout};
 pub use embedding::Embedding;
 pub use linear::{Bilinear, Fc, LazyLinear, Linear};
@@ -49,14 +55,22 @@ pub use norm::{
     GroupNorm, InstanceNorm, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d, LayerNorm,
     LocalResponseNorm, RmsNorm, SpectralNorm,
 };
+pub use padding::{
+    CircularPad1d, CircularPad2d, CircularPad3d, ConstantPad1d, ConstantPad2d, ConstantPad3d,
+    ReflectionPad1d, ReflectionPad2d, ReflectionPad3d, ReplicationPad1d, ReplicationPad2d,
+    ReplicationPad3d, ZeroPad1d, ZeroPad2d, ZeroPad3d,
+};
 pub use pool::{
     AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveAvgPool3d, AdaptiveMaxPool1d, AdaptiveMaxPool2d,
-    AdaptiveMaxPool3d, AvgPool1d, AvgPool2d, AvgPool3d, GlobalAvgPool, GlobalMaxPool, LpPool1d,
-    LpPool2d, LpPool3d, MaxPool1d, MaxPool2d, MaxPool3d,
+    AdaptiveMaxPool3d, AvgPool1d, AvgPool2d, AvgPool3d, GlobalAvgPool, GlobalMaxPool, LPPool1d,
+    LPPool2d, LPPool3d, LpPool1d, LpPool2d, LpPool3d, MaxPool1d, MaxPool2d, MaxPool3d, MaxUnpool1d,
+    MaxUnpool2d, MaxUnpool3d,
 };
+pub use resize::{Upsample, UpsamplingBilinear2d, UpsamplingNearest2d};
 pub use rnn::{Gru, Lstm, Rnn};
-pub use shape::{ChannelShuffle, Flatten, Identity, PixelShuffle, PixelUnshuffle};
+pub use shape::{ChannelShuffle, Flatten, Identity, PixelShuffle, PixelUnshuffle, Unflatten};
 pub use transformer::{TransformerDecoderLayer, TransformerEncoderLayer};
+pub use windows::{Fold, Unfold};
 
 /// The name of every layer in Python, and the layer with the defaults of its options.
 pub const KINDS: &[(&str, MakeStatement)] = &[
@@ -95,9 +109,17 @@ pub const KINDS: &[(&str, MakeStatement)] = &[
     ("Conv1d", || Arc::new(conv::ConvSpec::<1>::default())),
     ("Conv2d", || Arc::new(conv::ConvSpec::<2>::default())),
     ("Conv3d", || Arc::new(conv::ConvSpec::<3>::default())),
+    ("LazyConv1d", || Arc::new(conv::LazyConvSpec::<1>::default())),
+    ("LazyConv2d", || Arc::new(conv::LazyConvSpec::<2>::default())),
+    ("LazyConv3d", || Arc::new(conv::LazyConvSpec::<3>::default())),
     ("ConvTranspose1d", || Arc::new(conv::ConvTransposeSpec::<1>::default())),
     ("ConvTranspose2d", || Arc::new(conv::ConvTransposeSpec::<2>::default())),
     ("ConvTranspose3d", || Arc::new(conv::ConvTransposeSpec::<3>::default())),
+    ("LazyConvTranspose1d", || Arc::new(conv::LazyConvTransposeSpec::<1>::default())),
+    ("LazyConvTranspose2d", || Arc::new(conv::LazyConvTransposeSpec::<2>::default())),
+    ("LazyConvTranspose3d", || Arc::new(conv::LazyConvTransposeSpec::<3>::default())),
+    ("CosineSimilarity", || Arc::new(distance::CosineSimilaritySpec::<0>::default())),
+    ("PairwiseDistance", || Arc::new(distance::PairwiseDistanceSpec::<0>::default())),
     ("Dropout", || Arc::new(dropout::DropoutSpec::<0>::default())),
     ("Dropout1d", || Arc::new(dropout::DropoutSpec::<1>::default())),
     ("Dropout2d", || Arc::new(dropout::DropoutSpec::<2>::default())),
@@ -133,9 +155,27 @@ pub const KINDS: &[(&str, MakeStatement)] = &[
     ("InstanceNorm", || Arc::new(norm::InstanceNormSpec::<0>::default())),
     ("LocalResponseNorm", || Arc::new(norm::LocalResponseNormSpec::<0>::default())),
     ("SpectralNorm", || Arc::new(norm::SpectralNormSpec::<0>::default())),
+    ("ZeroPad1d", || Arc::new(padding::PadSpec::<1>::default())),
+    ("ZeroPad2d", || Arc::new(padding::PadSpec::<2>::default())),
+    ("ZeroPad3d", || Arc::new(padding::PadSpec::<3>::default())),
+    ("ReflectionPad1d", || Arc::new(padding::PadSpec::<11>::default())),
+    ("ReflectionPad2d", || Arc::new(padding::PadSpec::<12>::default())),
+    ("ReflectionPad3d", || Arc::new(padding::PadSpec::<13>::default())),
+    ("ReplicationPad1d", || Arc::new(padding::PadSpec::<21>::default())),
+    ("ReplicationPad2d", || Arc::new(padding::PadSpec::<22>::default())),
+    ("ReplicationPad3d", || Arc::new(padding::PadSpec::<23>::default())),
+    ("CircularPad1d", || Arc::new(padding::PadSpec::<31>::default())),
+    ("CircularPad2d", || Arc::new(padding::PadSpec::<32>::default())),
+    ("CircularPad3d", || Arc::new(padding::PadSpec::<33>::default())),
+    ("ConstantPad1d", || Arc::new(padding::ConstantPadSpec::<1>::default())),
+    ("ConstantPad2d", || Arc::new(padding::ConstantPadSpec::<2>::default())),
+    ("ConstantPad3d", || Arc::new(padding::ConstantPadSpec::<3>::default())),
     ("MaxPool1d", || Arc::new(pool::MaxPoolSpec::<1>::default())),
     ("MaxPool2d", || Arc::new(pool::MaxPoolSpec::<2>::default())),
     ("MaxPool3d", || Arc::new(pool::MaxPoolSpec::<3>::default())),
+    ("MaxUnpool1d", || Arc::new(pool::MaxUnpoolSpec::<1>::default())),
+    ("MaxUnpool2d", || Arc::new(pool::MaxUnpoolSpec::<2>::default())),
+    ("MaxUnpool3d", || Arc::new(pool::MaxUnpoolSpec::<3>::default())),
     ("AvgPool1d", || Arc::new(pool::AvgPoolSpec::<1>::default())),
     ("AvgPool2d", || Arc::new(pool::AvgPoolSpec::<2>::default())),
     ("AvgPool3d", || Arc::new(pool::AvgPoolSpec::<3>::default())),
@@ -150,16 +190,22 @@ pub const KINDS: &[(&str, MakeStatement)] = &[
     ("AdaptiveMaxPool3d", || Arc::new(pool::AdaptivePoolSpec::<6>::default())),
     ("GlobalAvgPool", || Arc::new(pool::GlobalPoolSpec::<0>::default())),
     ("GlobalMaxPool", || Arc::new(pool::GlobalPoolSpec::<1>::default())),
+    ("Upsample", || Arc::new(resize::UpsampleSpec::<0>::default())),
+    ("UpsamplingNearest2d", || Arc::new(resize::Upsampling2dSpec::<0>::default())),
+    ("UpsamplingBilinear2d", || Arc::new(resize::Upsampling2dSpec::<1>::default())),
     ("RNN", || Arc::new(rnn::RnnSpec::<0>::default())),
     ("GRU", || Arc::new(rnn::RnnSpec::<1>::default())),
     ("LSTM", || Arc::new(rnn::RnnSpec::<2>::default())),
     ("Identity", || Arc::new(shape::IdentitySpec::<0>::default())),
     ("Flatten", || Arc::new(shape::FlattenSpec::<0>::default())),
+    ("Unflatten", || Arc::new(shape::UnflattenSpec::<0>::default())),
     ("PixelShuffle", || Arc::new(shape::ShuffleSpec::<0>::default())),
     ("PixelUnshuffle", || Arc::new(shape::ShuffleSpec::<1>::default())),
     ("ChannelShuffle", || Arc::new(shape::ChannelShuffleSpec::<0>::default())),
     ("TransformerEncoderLayer", || Arc::new(transformer::BlockSpec::<0>::default())),
     ("TransformerDecoderLayer", || Arc::new(transformer::BlockSpec::<1>::default())),
+    ("Unfold", || Arc::new(windows::UnfoldSpec::<0>::default())),
+    ("Fold", || Arc::new(windows::FoldSpec::<0>::default())),
 ];
 
 impl Relu {
@@ -888,7 +934,7 @@ impl Conv1d {
         self.with(|options| options.stride = stride.into())
     }
 
-    /// The zeros around the input.
+    /// How much is put around the input; or "same", or "valid" for nothing.
     #[must_use]
     pub fn padding(self, padding: impl Into<PerAxis>) -> Conv1d {
         self.with(|options| options.padding = padding.into())
@@ -912,7 +958,14 @@ impl Conv1d {
         self.with(|options| options.bias = false)
     }
 
-    /// Whether the padding is such that, with stride 1, sizes stay as they are.
+    /// What the padding consists of.
+    #[must_use]
+    pub fn padding_mode(self, padding_mode: PaddingMode) -> Conv1d {
+        self.with(|options| options.padding_mode = padding_mode)
+    }
+
+    /// Whether the padding is such that, with stride 1, sizes stay as they are; so says
+    /// `padding="same"`.
     #[must_use]
     pub fn same(self) -> Conv1d {
         self.with(|options| options.same = true)
@@ -943,7 +996,7 @@ impl Conv2d {
         self.with(|options| options.stride = stride.into())
     }
 
-    /// The zeros around the input.
+    /// How much is put around the input; or "same", or "valid" for nothing.
     #[must_use]
     pub fn padding(self, padding: impl Into<PerAxis>) -> Conv2d {
         self.with(|options| options.padding = padding.into())
@@ -967,7 +1020,14 @@ impl Conv2d {
         self.with(|options| options.bias = false)
     }
 
-    /// Whether the padding is such that, with stride 1, sizes stay as they are.
+    /// What the padding consists of.
+    #[must_use]
+    pub fn padding_mode(self, padding_mode: PaddingMode) -> Conv2d {
+        self.with(|options| options.padding_mode = padding_mode)
+    }
+
+    /// Whether the padding is such that, with stride 1, sizes stay as they are; so says
+    /// `padding="same"`.
     #[must_use]
     pub fn same(self) -> Conv2d {
         self.with(|options| options.same = true)
@@ -998,7 +1058,7 @@ impl Conv3d {
         self.with(|options| options.stride = stride.into())
     }
 
-    /// The zeros around the input.
+    /// How much is put around the input; or "same", or "valid" for nothing.
     #[must_use]
     pub fn padding(self, padding: impl Into<PerAxis>) -> Conv3d {
         self.with(|options| options.padding = padding.into())
@@ -1022,7 +1082,14 @@ impl Conv3d {
         self.with(|options| options.bias = false)
     }
 
-    /// Whether the padding is such that, with stride 1, sizes stay as they are.
+    /// What the padding consists of.
+    #[must_use]
+    pub fn padding_mode(self, padding_mode: PaddingMode) -> Conv3d {
+        self.with(|options| options.padding_mode = padding_mode)
+    }
+
+    /// Whether the padding is such that, with stride 1, sizes stay as they are; so says
+    /// `padding="same"`.
     #[must_use]
     pub fn same(self) -> Conv3d {
         self.with(|options| options.same = true)
@@ -1037,6 +1104,210 @@ impl Conv3d {
     /// Says something of the bias, or of all of that kind.
     #[must_use]
     pub fn bias_attr(self, attr: impl Into<ParamAttr>) -> Conv3d {
+        self.with_attr("bias_attr", attr)
+    }
+}
+
+impl LazyConv1d {
+    /// With these options; the others have their defaults.
+    pub fn new(at: impl Into<Path>, outputs: usize, kernel: impl Into<PerAxis>) -> LazyConv1d {
+        Self::at(at, conv::LazyConvSpec::<1> { outputs, kernel: kernel.into(), ..conv::LazyConvSpec::<1>::default() })
+    }
+
+    /// The distance between windows.
+    #[must_use]
+    pub fn stride(self, stride: impl Into<PerAxis>) -> LazyConv1d {
+        self.with(|options| options.stride = stride.into())
+    }
+
+    /// How much is put around the input; or "same", or "valid" for nothing.
+    #[must_use]
+    pub fn padding(self, padding: impl Into<PerAxis>) -> LazyConv1d {
+        self.with(|options| options.padding = padding.into())
+    }
+
+    /// The distance between the elements of a window.
+    #[must_use]
+    pub fn dilation(self, dilation: impl Into<PerAxis>) -> LazyConv1d {
+        self.with(|options| options.dilation = dilation.into())
+    }
+
+    /// The number of groups of channels that do not see each other.
+    #[must_use]
+    pub fn groups(self, groups: usize) -> LazyConv1d {
+        self.with(|options| options.groups = groups)
+    }
+
+    /// Whether there is a bias.
+    #[must_use]
+    pub fn no_bias(self) -> LazyConv1d {
+        self.with(|options| options.bias = false)
+    }
+
+    /// What the padding consists of.
+    #[must_use]
+    pub fn padding_mode(self, padding_mode: PaddingMode) -> LazyConv1d {
+        self.with(|options| options.padding_mode = padding_mode)
+    }
+
+    /// Whether the padding is such that, with stride 1, sizes stay as they are; so says
+    /// `padding="same"`.
+    #[must_use]
+    pub fn same(self) -> LazyConv1d {
+        self.with(|options| options.same = true)
+    }
+
+    /// The number of channels of the input, once it is known.
+    #[must_use]
+    pub fn inputs(self, inputs: impl Into<Option<usize>>) -> LazyConv1d {
+        self.with(|options| options.inputs = inputs.into())
+    }
+
+    /// Says something of the weight, or of all of that kind.
+    #[must_use]
+    pub fn weight_attr(self, attr: impl Into<ParamAttr>) -> LazyConv1d {
+        self.with_attr("weight_attr", attr)
+    }
+
+    /// Says something of the bias, or of all of that kind.
+    #[must_use]
+    pub fn bias_attr(self, attr: impl Into<ParamAttr>) -> LazyConv1d {
+        self.with_attr("bias_attr", attr)
+    }
+}
+
+impl LazyConv2d {
+    /// With these options; the others have their defaults.
+    pub fn new(at: impl Into<Path>, outputs: usize, kernel: impl Into<PerAxis>) -> LazyConv2d {
+        Self::at(at, conv::LazyConvSpec::<2> { outputs, kernel: kernel.into(), ..conv::LazyConvSpec::<2>::default() })
+    }
+
+    /// The distance between windows.
+    #[must_use]
+    pub fn stride(self, stride: impl Into<PerAxis>) -> LazyConv2d {
+        self.with(|options| options.stride = stride.into())
+    }
+
+    /// How much is put around the input; or "same", or "valid" for nothing.
+    #[must_use]
+    pub fn padding(self, padding: impl Into<PerAxis>) -> LazyConv2d {
+        self.with(|options| options.padding = padding.into())
+    }
+
+    /// The distance between the elements of a window.
+    #[must_use]
+    pub fn dilation(self, dilation: impl Into<PerAxis>) -> LazyConv2d {
+        self.with(|options| options.dilation = dilation.into())
+    }
+
+    /// The number of groups of channels that do not see each other.
+    #[must_use]
+    pub fn groups(self, groups: usize) -> LazyConv2d {
+        self.with(|options| options.groups = groups)
+    }
+
+    /// Whether there is a bias.
+    #[must_use]
+    pub fn no_bias(self) -> LazyConv2d {
+        self.with(|options| options.bias = false)
+    }
+
+    /// What the padding consists of.
+    #[must_use]
+    pub fn padding_mode(self, padding_mode: PaddingMode) -> LazyConv2d {
+        self.with(|options| options.padding_mode = padding_mode)
+    }
+
+    /// Whether the padding is such that, with stride 1, sizes stay as they are; so says
+    /// `padding="same"`.
+    #[must_use]
+    pub fn same(self) -> LazyConv2d {
+        self.with(|options| options.same = true)
+    }
+
+    /// The number of channels of the input, once it is known.
+    #[must_use]
+    pub fn inputs(self, inputs: impl Into<Option<usize>>) -> LazyConv2d {
+        self.with(|options| options.inputs = inputs.into())
+    }
+
+    /// Says something of the weight, or of all of that kind.
+    #[must_use]
+    pub fn weight_attr(self, attr: impl Into<ParamAttr>) -> LazyConv2d {
+        self.with_attr("weight_attr", attr)
+    }
+
+    /// Says something of the bias, or of all of that kind.
+    #[must_use]
+    pub fn bias_attr(self, attr: impl Into<ParamAttr>) -> LazyConv2d {
+        self.with_attr("bias_attr", attr)
+    }
+}
+
+impl LazyConv3d {
+    /// With these options; the others have their defaults.
+    pub fn new(at: impl Into<Path>, outputs: usize, kernel: impl Into<PerAxis>) -> LazyConv3d {
+        Self::at(at, conv::LazyConvSpec::<3> { outputs, kernel: kernel.into(), ..conv::LazyConvSpec::<3>::default() })
+    }
+
+    /// The distance between windows.
+    #[must_use]
+    pub fn stride(self, stride: impl Into<PerAxis>) -> LazyConv3d {
+        self.with(|options| options.stride = stride.into())
+    }
+
+    /// How much is put around the input; or "same", or "valid" for nothing.
+    #[must_use]
+    pub fn padding(self, padding: impl Into<PerAxis>) -> LazyConv3d {
+        self.with(|options| options.padding = padding.into())
+    }
+
+    /// The distance between the elements of a window.
+    #[must_use]
+    pub fn dilation(self, dilation: impl Into<PerAxis>) -> LazyConv3d {
+        self.with(|options| options.dilation = dilation.into())
+    }
+
+    /// The number of groups of channels that do not see each other.
+    #[must_use]
+    pub fn groups(self, groups: usize) -> LazyConv3d {
+        self.with(|options| options.groups = groups)
+    }
+
+    /// Whether there is a bias.
+    #[must_use]
+    pub fn no_bias(self) -> LazyConv3d {
+        self.with(|options| options.bias = false)
+    }
+
+    /// What the padding consists of.
+    #[must_use]
+    pub fn padding_mode(self, padding_mode: PaddingMode) -> LazyConv3d {
+        self.with(|options| options.padding_mode = padding_mode)
+    }
+
+    /// Whether the padding is such that, with stride 1, sizes stay as they are; so says
+    /// `padding="same"`.
+    #[must_use]
+    pub fn same(self) -> LazyConv3d {
+        self.with(|options| options.same = true)
+    }
+
+    /// The number of channels of the input, once it is known.
+    #[must_use]
+    pub fn inputs(self, inputs: impl Into<Option<usize>>) -> LazyConv3d {
+        self.with(|options| options.inputs = inputs.into())
+    }
+
+    /// Says something of the weight, or of all of that kind.
+    #[must_use]
+    pub fn weight_attr(self, attr: impl Into<ParamAttr>) -> LazyConv3d {
+        self.with_attr("weight_attr", attr)
+    }
+
+    /// Says something of the bias, or of all of that kind.
+    #[must_use]
+    pub fn bias_attr(self, attr: impl Into<ParamAttr>) -> LazyConv3d {
         self.with_attr("bias_attr", attr)
     }
 }
@@ -1203,6 +1474,245 @@ impl ConvTranspose3d {
     #[must_use]
     pub fn bias_attr(self, attr: impl Into<ParamAttr>) -> ConvTranspose3d {
         self.with_attr("bias_attr", attr)
+    }
+}
+
+impl LazyConvTranspose1d {
+    /// With these options; the others have their defaults.
+    pub fn new(at: impl Into<Path>, outputs: usize, kernel: impl Into<PerAxis>) -> LazyConvTranspose1d {
+        Self::at(at, conv::LazyConvTransposeSpec::<1> { outputs, kernel: kernel.into(), ..conv::LazyConvTransposeSpec::<1>::default() })
+    }
+
+    /// The distance between windows of the output.
+    #[must_use]
+    pub fn stride(self, stride: impl Into<PerAxis>) -> LazyConvTranspose1d {
+        self.with(|options| options.stride = stride.into())
+    }
+
+    /// What is cut off on each side of the output.
+    #[must_use]
+    pub fn padding(self, padding: impl Into<PerAxis>) -> LazyConvTranspose1d {
+        self.with(|options| options.padding = padding.into())
+    }
+
+    /// How much larger the output is at its end, which a stride leaves open.
+    #[must_use]
+    pub fn output_padding(self, output_padding: impl Into<PerAxis>) -> LazyConvTranspose1d {
+        self.with(|options| options.output_padding = output_padding.into())
+    }
+
+    /// The number of groups of channels that do not see each other.
+    #[must_use]
+    pub fn groups(self, groups: usize) -> LazyConvTranspose1d {
+        self.with(|options| options.groups = groups)
+    }
+
+    /// Whether there is a bias.
+    #[must_use]
+    pub fn no_bias(self) -> LazyConvTranspose1d {
+        self.with(|options| options.bias = false)
+    }
+
+    /// The distance between the elements of a window.
+    #[must_use]
+    pub fn dilation(self, dilation: impl Into<PerAxis>) -> LazyConvTranspose1d {
+        self.with(|options| options.dilation = dilation.into())
+    }
+
+    /// The number of channels of the input, once it is known.
+    #[must_use]
+    pub fn inputs(self, inputs: impl Into<Option<usize>>) -> LazyConvTranspose1d {
+        self.with(|options| options.inputs = inputs.into())
+    }
+
+    /// Says something of the weight, or of all of that kind.
+    #[must_use]
+    pub fn weight_attr(self, attr: impl Into<ParamAttr>) -> LazyConvTranspose1d {
+        self.with_attr("weight_attr", attr)
+    }
+
+    /// Says something of the bias, or of all of that kind.
+    #[must_use]
+    pub fn bias_attr(self, attr: impl Into<ParamAttr>) -> LazyConvTranspose1d {
+        self.with_attr("bias_attr", attr)
+    }
+}
+
+impl LazyConvTranspose2d {
+    /// With these options; the others have their defaults.
+    pub fn new(at: impl Into<Path>, outputs: usize, kernel: impl Into<PerAxis>) -> LazyConvTranspose2d {
+        Self::at(at, conv::LazyConvTransposeSpec::<2> { outputs, kernel: kernel.into(), ..conv::LazyConvTransposeSpec::<2>::default() })
+    }
+
+    /// The distance between windows of the output.
+    #[must_use]
+    pub fn stride(self, stride: impl Into<PerAxis>) -> LazyConvTranspose2d {
+        self.with(|options| options.stride = stride.into())
+    }
+
+    /// What is cut off on each side of the output.
+    #[must_use]
+    pub fn padding(self, padding: impl Into<PerAxis>) -> LazyConvTranspose2d {
+        self.with(|options| options.padding = padding.into())
+    }
+
+    /// How much larger the output is at its end, which a stride leaves open.
+    #[must_use]
+    pub fn output_padding(self, output_padding: impl Into<PerAxis>) -> LazyConvTranspose2d {
+        self.with(|options| options.output_padding = output_padding.into())
+    }
+
+    /// The number of groups of channels that do not see each other.
+    #[must_use]
+    pub fn groups(self, groups: usize) -> LazyConvTranspose2d {
+        self.with(|options| options.groups = groups)
+    }
+
+    /// Whether there is a bias.
+    #[must_use]
+    pub fn no_bias(self) -> LazyConvTranspose2d {
+        self.with(|options| options.bias = false)
+    }
+
+    /// The distance between the elements of a window.
+    #[must_use]
+    pub fn dilation(self, dilation: impl Into<PerAxis>) -> LazyConvTranspose2d {
+        self.with(|options| options.dilation = dilation.into())
+    }
+
+    /// The number of channels of the input, once it is known.
+    #[must_use]
+    pub fn inputs(self, inputs: impl Into<Option<usize>>) -> LazyConvTranspose2d {
+        self.with(|options| options.inputs = inputs.into())
+    }
+
+    /// Says something of the weight, or of all of that kind.
+    #[must_use]
+    pub fn weight_attr(self, attr: impl Into<ParamAttr>) -> LazyConvTranspose2d {
+        self.with_attr("weight_attr", attr)
+    }
+
+    /// Says something of the bias, or of all of that kind.
+    #[must_use]
+    pub fn bias_attr(self, attr: impl Into<ParamAttr>) -> LazyConvTranspose2d {
+        self.with_attr("bias_attr", attr)
+    }
+}
+
+impl LazyConvTranspose3d {
+    /// With these options; the others have their defaults.
+    pub fn new(at: impl Into<Path>, outputs: usize, kernel: impl Into<PerAxis>) -> LazyConvTranspose3d {
+        Self::at(at, conv::LazyConvTransposeSpec::<3> { outputs, kernel: kernel.into(), ..conv::LazyConvTransposeSpec::<3>::default() })
+    }
+
+    /// The distance between windows of the output.
+    #[must_use]
+    pub fn stride(self, stride: impl Into<PerAxis>) -> LazyConvTranspose3d {
+        self.with(|options| options.stride = stride.into())
+    }
+
+    /// What is cut off on each side of the output.
+    #[must_use]
+    pub fn padding(self, padding: impl Into<PerAxis>) -> LazyConvTranspose3d {
+        self.with(|options| options.padding = padding.into())
+    }
+
+    /// How much larger the output is at its end, which a stride leaves open.
+    #[must_use]
+    pub fn output_padding(self, output_padding: impl Into<PerAxis>) -> LazyConvTranspose3d {
+        self.with(|options| options.output_padding = output_padding.into())
+    }
+
+    /// The number of groups of channels that do not see each other.
+    #[must_use]
+    pub fn groups(self, groups: usize) -> LazyConvTranspose3d {
+        self.with(|options| options.groups = groups)
+    }
+
+    /// Whether there is a bias.
+    #[must_use]
+    pub fn no_bias(self) -> LazyConvTranspose3d {
+        self.with(|options| options.bias = false)
+    }
+
+    /// The distance between the elements of a window.
+    #[must_use]
+    pub fn dilation(self, dilation: impl Into<PerAxis>) -> LazyConvTranspose3d {
+        self.with(|options| options.dilation = dilation.into())
+    }
+
+    /// The number of channels of the input, once it is known.
+    #[must_use]
+    pub fn inputs(self, inputs: impl Into<Option<usize>>) -> LazyConvTranspose3d {
+        self.with(|options| options.inputs = inputs.into())
+    }
+
+    /// Says something of the weight, or of all of that kind.
+    #[must_use]
+    pub fn weight_attr(self, attr: impl Into<ParamAttr>) -> LazyConvTranspose3d {
+        self.with_attr("weight_attr", attr)
+    }
+
+    /// Says something of the bias, or of all of that kind.
+    #[must_use]
+    pub fn bias_attr(self, attr: impl Into<ParamAttr>) -> LazyConvTranspose3d {
+        self.with_attr("bias_attr", attr)
+    }
+}
+
+impl CosineSimilarity {
+    /// With these options; the others have their defaults.
+    pub fn new() -> CosineSimilarity {
+        Self::nowhere(distance::CosineSimilaritySpec::<0> { ..distance::CosineSimilaritySpec::<0>::default() })
+    }
+
+    /// The axis.
+    #[must_use]
+    pub fn axis(self, axis: i64) -> CosineSimilarity {
+        self.with(|options| options.axis = axis)
+    }
+
+    /// The least length that counts.
+    #[must_use]
+    pub fn eps(self, eps: f64) -> CosineSimilarity {
+        self.with(|options| options.eps = eps)
+    }
+}
+
+impl Default for CosineSimilarity {
+    fn default() -> CosineSimilarity {
+        CosineSimilarity::new()
+    }
+}
+
+impl PairwiseDistance {
+    /// With these options; the others have their defaults.
+    pub fn new() -> PairwiseDistance {
+        Self::nowhere(distance::PairwiseDistanceSpec::<0> { ..distance::PairwiseDistanceSpec::<0>::default() })
+    }
+
+    /// Which norm measures it.
+    #[must_use]
+    pub fn p(self, p: f64) -> PairwiseDistance {
+        self.with(|options| options.p = p)
+    }
+
+    /// Added to each difference.
+    #[must_use]
+    pub fn eps(self, eps: f64) -> PairwiseDistance {
+        self.with(|options| options.eps = eps)
+    }
+
+    /// Whether the last axis stays, with size one.
+    #[must_use]
+    pub fn keepdims(self, keepdims: bool) -> PairwiseDistance {
+        self.with(|options| options.keepdims = keepdims)
+    }
+}
+
+impl Default for PairwiseDistance {
+    fn default() -> PairwiseDistance {
+        PairwiseDistance::new()
     }
 }
 
@@ -2040,6 +2550,111 @@ impl SpectralNorm {
     }
 }
 
+impl ZeroPad1d {
+    /// With these options.
+    pub fn new(padding: Vec<i64>) -> ZeroPad1d {
+        Self::nowhere(padding::PadSpec::<1> { padding })
+    }
+}
+
+impl ZeroPad2d {
+    /// With these options.
+    pub fn new(padding: Vec<i64>) -> ZeroPad2d {
+        Self::nowhere(padding::PadSpec::<2> { padding })
+    }
+}
+
+impl ZeroPad3d {
+    /// With these options.
+    pub fn new(padding: Vec<i64>) -> ZeroPad3d {
+        Self::nowhere(padding::PadSpec::<3> { padding })
+    }
+}
+
+impl ReflectionPad1d {
+    /// With these options.
+    pub fn new(padding: Vec<i64>) -> ReflectionPad1d {
+        Self::nowhere(padding::PadSpec::<11> { padding })
+    }
+}
+
+impl ReflectionPad2d {
+    /// With these options.
+    pub fn new(padding: Vec<i64>) -> ReflectionPad2d {
+        Self::nowhere(padding::PadSpec::<12> { padding })
+    }
+}
+
+impl ReflectionPad3d {
+    /// With these options.
+    pub fn new(padding: Vec<i64>) -> ReflectionPad3d {
+        Self::nowhere(padding::PadSpec::<13> { padding })
+    }
+}
+
+impl ReplicationPad1d {
+    /// With these options.
+    pub fn new(padding: Vec<i64>) -> ReplicationPad1d {
+        Self::nowhere(padding::PadSpec::<21> { padding })
+    }
+}
+
+impl ReplicationPad2d {
+    /// With these options.
+    pub fn new(padding: Vec<i64>) -> ReplicationPad2d {
+        Self::nowhere(padding::PadSpec::<22> { padding })
+    }
+}
+
+impl ReplicationPad3d {
+    /// With these options.
+    pub fn new(padding: Vec<i64>) -> ReplicationPad3d {
+        Self::nowhere(padding::PadSpec::<23> { padding })
+    }
+}
+
+impl CircularPad1d {
+    /// With these options.
+    pub fn new(padding: Vec<i64>) -> CircularPad1d {
+        Self::nowhere(padding::PadSpec::<31> { padding })
+    }
+}
+
+impl CircularPad2d {
+    /// With these options.
+    pub fn new(padding: Vec<i64>) -> CircularPad2d {
+        Self::nowhere(padding::PadSpec::<32> { padding })
+    }
+}
+
+impl CircularPad3d {
+    /// With these options.
+    pub fn new(padding: Vec<i64>) -> CircularPad3d {
+        Self::nowhere(padding::PadSpec::<33> { padding })
+    }
+}
+
+impl ConstantPad1d {
+    /// With these options.
+    pub fn new(padding: Vec<i64>, value: f64) -> ConstantPad1d {
+        Self::nowhere(padding::ConstantPadSpec::<1> { padding, value })
+    }
+}
+
+impl ConstantPad2d {
+    /// With these options.
+    pub fn new(padding: Vec<i64>, value: f64) -> ConstantPad2d {
+        Self::nowhere(padding::ConstantPadSpec::<2> { padding, value })
+    }
+}
+
+impl ConstantPad3d {
+    /// With these options.
+    pub fn new(padding: Vec<i64>, value: f64) -> ConstantPad3d {
+        Self::nowhere(padding::ConstantPadSpec::<3> { padding, value })
+    }
+}
+
 impl MaxPool1d {
     /// With these options; the others have their defaults.
     pub fn new(kernel: impl Into<PerAxis>) -> MaxPool1d {
@@ -2062,6 +2677,12 @@ impl MaxPool1d {
     #[must_use]
     pub fn dilation(self, dilation: impl Into<PerAxis>) -> MaxPool1d {
         self.with(|options| options.dilation = dilation.into())
+    }
+
+    /// Whether the output is a pair, with the places of the elements, for [`MaxUnpool2d`].
+    #[must_use]
+    pub fn return_indices(self, return_indices: bool) -> MaxPool1d {
+        self.with(|options| options.return_indices = return_indices)
     }
 
     /// Whether a last window that is not full counts.
@@ -2095,6 +2716,12 @@ impl MaxPool2d {
         self.with(|options| options.dilation = dilation.into())
     }
 
+    /// Whether the output is a pair, with the places of the elements, for [`MaxUnpool2d`].
+    #[must_use]
+    pub fn return_indices(self, return_indices: bool) -> MaxPool2d {
+        self.with(|options| options.return_indices = return_indices)
+    }
+
     /// Whether a last window that is not full counts.
     #[must_use]
     pub fn ceil_mode(self, ceil_mode: bool) -> MaxPool2d {
@@ -2126,10 +2753,73 @@ impl MaxPool3d {
         self.with(|options| options.dilation = dilation.into())
     }
 
+    /// Whether the output is a pair, with the places of the elements, for [`MaxUnpool2d`].
+    #[must_use]
+    pub fn return_indices(self, return_indices: bool) -> MaxPool3d {
+        self.with(|options| options.return_indices = return_indices)
+    }
+
     /// Whether a last window that is not full counts.
     #[must_use]
     pub fn ceil_mode(self, ceil_mode: bool) -> MaxPool3d {
         self.with(|options| options.ceil_mode = ceil_mode)
+    }
+}
+
+impl MaxUnpool1d {
+    /// With these options; the others have their defaults.
+    pub fn new(kernel: impl Into<PerAxis>) -> MaxUnpool1d {
+        Self::nowhere(pool::MaxUnpoolSpec::<1> { kernel: kernel.into(), ..pool::MaxUnpoolSpec::<1>::default() })
+    }
+
+    /// Its step; the window's size if nothing is said.
+    #[must_use]
+    pub fn stride(self, stride: impl Into<PerAxis>) -> MaxUnpool1d {
+        self.with(|options| options.stride = stride.into())
+    }
+
+    /// The padding of the pool.
+    #[must_use]
+    pub fn padding(self, padding: impl Into<PerAxis>) -> MaxUnpool1d {
+        self.with(|options| options.padding = padding.into())
+    }
+}
+
+impl MaxUnpool2d {
+    /// With these options; the others have their defaults.
+    pub fn new(kernel: impl Into<PerAxis>) -> MaxUnpool2d {
+        Self::nowhere(pool::MaxUnpoolSpec::<2> { kernel: kernel.into(), ..pool::MaxUnpoolSpec::<2>::default() })
+    }
+
+    /// Its step; the window's size if nothing is said.
+    #[must_use]
+    pub fn stride(self, stride: impl Into<PerAxis>) -> MaxUnpool2d {
+        self.with(|options| options.stride = stride.into())
+    }
+
+    /// The padding of the pool.
+    #[must_use]
+    pub fn padding(self, padding: impl Into<PerAxis>) -> MaxUnpool2d {
+        self.with(|options| options.padding = padding.into())
+    }
+}
+
+impl MaxUnpool3d {
+    /// With these options; the others have their defaults.
+    pub fn new(kernel: impl Into<PerAxis>) -> MaxUnpool3d {
+        Self::nowhere(pool::MaxUnpoolSpec::<3> { kernel: kernel.into(), ..pool::MaxUnpoolSpec::<3>::default() })
+    }
+
+    /// Its step; the window's size if nothing is said.
+    #[must_use]
+    pub fn stride(self, stride: impl Into<PerAxis>) -> MaxUnpool3d {
+        self.with(|options| options.stride = stride.into())
+    }
+
+    /// The padding of the pool.
+    #[must_use]
+    pub fn padding(self, padding: impl Into<PerAxis>) -> MaxUnpool3d {
+        self.with(|options| options.padding = padding.into())
     }
 }
 
@@ -2351,6 +3041,93 @@ impl Default for GlobalMaxPool {
     }
 }
 
+impl Upsample {
+    /// With these options; the others have their defaults.
+    pub fn new() -> Upsample {
+        Self::nowhere(resize::UpsampleSpec::<0> { ..resize::UpsampleSpec::<0>::default() })
+    }
+
+    /// The new sizes, one number for all axes or one for each.
+    #[must_use]
+    pub fn size(self, size: Vec<usize>) -> Upsample {
+        self.with(|options| options.size = size)
+    }
+
+    /// The factors between old and new sizes, which are rounded down.
+    #[must_use]
+    pub fn scale(self, scale: Vec<f64>) -> Upsample {
+        self.with(|options| options.scale = scale)
+    }
+
+    /// How new elements are made.
+    #[must_use]
+    pub fn mode(self, mode: Interpolation) -> Upsample {
+        self.with(|options| options.mode = mode)
+    }
+
+    /// Whether the first and last new elements are at the middles of the old ones.
+    #[must_use]
+    pub fn align_corners(self, align_corners: bool) -> Upsample {
+        self.with(|options| options.align_corners = align_corners)
+    }
+}
+
+impl Default for Upsample {
+    fn default() -> Upsample {
+        Upsample::new()
+    }
+}
+
+impl UpsamplingNearest2d {
+    /// With these options; the others have their defaults.
+    pub fn new() -> UpsamplingNearest2d {
+        Self::nowhere(resize::Upsampling2dSpec::<0> { ..resize::Upsampling2dSpec::<0>::default() })
+    }
+
+    /// The new sizes, one number for both axes or one for each.
+    #[must_use]
+    pub fn size(self, size: Vec<usize>) -> UpsamplingNearest2d {
+        self.with(|options| options.size = size)
+    }
+
+    /// The factors between old and new sizes, which are rounded down.
+    #[must_use]
+    pub fn scale(self, scale: Vec<f64>) -> UpsamplingNearest2d {
+        self.with(|options| options.scale = scale)
+    }
+}
+
+impl Default for UpsamplingNearest2d {
+    fn default() -> UpsamplingNearest2d {
+        UpsamplingNearest2d::new()
+    }
+}
+
+impl UpsamplingBilinear2d {
+    /// With these options; the others have their defaults.
+    pub fn new() -> UpsamplingBilinear2d {
+        Self::nowhere(resize::Upsampling2dSpec::<1> { ..resize::Upsampling2dSpec::<1>::default() })
+    }
+
+    /// The new sizes, one number for both axes or one for each.
+    #[must_use]
+    pub fn size(self, size: Vec<usize>) -> UpsamplingBilinear2d {
+        self.with(|options| options.size = size)
+    }
+
+    /// The factors between old and new sizes, which are rounded down.
+    #[must_use]
+    pub fn scale(self, scale: Vec<f64>) -> UpsamplingBilinear2d {
+        self.with(|options| options.scale = scale)
+    }
+}
+
+impl Default for UpsamplingBilinear2d {
+    fn default() -> UpsamplingBilinear2d {
+        UpsamplingBilinear2d::new()
+    }
+}
+
 impl Rnn {
     /// With these options; the others have their defaults.
     pub fn new(at: impl Into<Path>, inputs: usize, hidden: usize) -> Rnn {
@@ -2491,6 +3268,13 @@ impl Lstm {
         self.with(|options| options.bidirectional = true)
     }
 
+    /// The number of features of outputs, made of the hidden state by a weight more; those of the
+    /// hidden state if it is zero.
+    #[must_use]
+    pub fn projection(self, projection: usize) -> Lstm {
+        self.with(|options| options.projection = projection)
+    }
+
     /// Says something of the weight, or of all of that kind.
     #[must_use]
     pub fn weight_attr(self, attr: impl Into<ParamAttr>) -> Lstm {
@@ -2539,6 +3323,13 @@ impl Flatten {
 impl Default for Flatten {
     fn default() -> Flatten {
         Flatten::new()
+    }
+}
+
+impl Unflatten {
+    /// With these options.
+    pub fn new(axis: i64, sizes: Vec<i64>) -> Unflatten {
+        Self::nowhere(shape::UnflattenSpec::<0> { axis, sizes })
     }
 }
 
@@ -2646,5 +3437,55 @@ impl TransformerDecoderLayer {
     #[must_use]
     pub fn no_bias(self) -> TransformerDecoderLayer {
         self.with(|options| options.bias = false)
+    }
+}
+
+impl Unfold {
+    /// With these options; the others have their defaults.
+    pub fn new(kernel: impl Into<PerAxis>) -> Unfold {
+        Self::nowhere(windows::UnfoldSpec::<0> { kernel: kernel.into(), ..windows::UnfoldSpec::<0>::default() })
+    }
+
+    /// The distance between the elements of a window.
+    #[must_use]
+    pub fn dilation(self, dilation: impl Into<PerAxis>) -> Unfold {
+        self.with(|options| options.dilation = dilation.into())
+    }
+
+    /// The zeros around the images.
+    #[must_use]
+    pub fn padding(self, padding: impl Into<PerAxis>) -> Unfold {
+        self.with(|options| options.padding = padding.into())
+    }
+
+    /// The distance between windows.
+    #[must_use]
+    pub fn stride(self, stride: impl Into<PerAxis>) -> Unfold {
+        self.with(|options| options.stride = stride.into())
+    }
+}
+
+impl Fold {
+    /// With these options; the others have their defaults.
+    pub fn new(sizes: impl Into<PerAxis>, kernel: impl Into<PerAxis>) -> Fold {
+        Self::nowhere(windows::FoldSpec::<0> { sizes: sizes.into(), kernel: kernel.into(), ..windows::FoldSpec::<0>::default() })
+    }
+
+    /// The distance between the elements of a window.
+    #[must_use]
+    pub fn dilation(self, dilation: impl Into<PerAxis>) -> Fold {
+        self.with(|options| options.dilation = dilation.into())
+    }
+
+    /// The zeros around the images.
+    #[must_use]
+    pub fn padding(self, padding: impl Into<PerAxis>) -> Fold {
+        self.with(|options| options.padding = padding.into())
+    }
+
+    /// The distance between windows.
+    #[must_use]
+    pub fn stride(self, stride: impl Into<PerAxis>) -> Fold {
+        self.with(|options| options.stride = stride.into())
     }
 }

@@ -1,14 +1,16 @@
 //! Pooling layers. They have no parameters and no place of their own.
 
-use fluvial_core::PerAxis;
-use fluvial_ops::pool::{AvgPoolOptions, LpPoolOptions, MaxPoolOptions};
+use fluvial_core::{PerAxis, Result};
+use fluvial_ops::pool::{AvgPoolOptions, LpPoolOptions, MaxPoolOptions, MaxUnpoolOptions};
 use fluvial_ops::{
     adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d, adaptive_max_pool1d,
     adaptive_max_pool2d, adaptive_max_pool3d, avg_pool1d, avg_pool2d, avg_pool3d, global_avg_pool,
-    global_max_pool, lp_pool1d, lp_pool2d, lp_pool3d, max_pool1d, max_pool2d, max_pool3d,
+    global_max_pool, lp_pool1d, lp_pool2d, lp_pool3d, max_pool1d, max_pool1d_with_indices,
+    max_pool2d, max_pool2d_with_indices, max_pool3d, max_pool3d_with_indices, max_unpool1d,
+    max_unpool2d, max_unpool3d,
 };
 
-use crate::nn::stated::layer;
+use crate::nn::stated::{Call, Statement, Value, layer};
 
 layer! {
     /// The largest element of each window of sequences; see [`max_pool1d`].
@@ -40,19 +42,66 @@ layer! {
         padding: PerAxis = 0.into(),
         /// The distance between the elements of a window.
         dilation: PerAxis = 1.into(),
+        /// Whether the output is a pair, with the places of the elements, for [`MaxUnpool2d`].
+        return_indices: bool = false,
         /// Whether a last window that is not full counts.
         ceil_mode: bool = false,
     }
     new(kernel)
-    forward(x) -> Tensor = |spec, with| {
+    forward(x) -> Any = |spec, with| {
         let (kernel, stride, padding) = (spec.kernel.clone(), &spec.stride, &spec.padding);
         let options = MaxPoolOptions::default().padding(padding.clone()).stride(stride.clone());
         let options = options.dilation(spec.dilation.clone()).ceil_mode(spec.ceil_mode);
-        match N {
-            1 => max_pool1d(x, kernel, options),
-            2 => max_pool2d(x, kernel, options),
-            _ => max_pool3d(x, kernel, options),
+        match (spec.return_indices, N) {
+            (false, 1) => max_pool1d(x, kernel, options).map(Value::from),
+            (false, 2) => max_pool2d(x, kernel, options).map(Value::from),
+            (false, _) => max_pool3d(x, kernel, options).map(Value::from),
+            (_, 1) => max_pool1d_with_indices(x, kernel, options).map(Value::from),
+            (_, 2) => max_pool2d_with_indices(x, kernel, options).map(Value::from),
+            _ => max_pool3d_with_indices(x, kernel, options).map(Value::from),
         }
+    }
+}
+
+layer! {
+    /// Zeros with the elements that [`MaxPool1d`] found at their places; see [`max_unpool1d`]. The sizes of
+    /// what was pooled may be given with a call, whole or without batch and channels.
+    ///
+    /// ```python
+    /// >>> y, places = fl.nn.MaxPool1d(2, return_indices=True)(fl.tensor([[[1.0, 3.0, 4.0, 2.0]]]))
+    /// >>> fl.nn.MaxUnpool1d(2)(y, places).tolist()
+    /// [[[0.0, 3.0, 4.0, 0.0]]]
+    /// ```
+    pub MaxUnpool1d(1) = "MaxUnpool1d";
+    /// Zeros with the elements that [`MaxPool2d`] found at their places; see [`MaxUnpool1d`].
+    pub MaxUnpool2d(2) = "MaxUnpool2d";
+    /// Zeros with the elements that [`MaxPool3d`] found at their places; see [`MaxUnpool1d`].
+    pub MaxUnpool3d(3) = "MaxUnpool3d";
+    MaxUnpoolSpec {
+        /// The size of the window, one number or one for each axis.
+        kernel | kernel_size: PerAxis,
+        /// Its step; the window's size if nothing is said.
+        stride: PerAxis = PerAxis::default(),
+        /// The padding of the pool.
+        padding: PerAxis = 0.into(),
+    }
+    new(kernel)
+    forward(x, indices, sizes | output_size: Sizes) -> Tensor
+}
+
+impl<const N: usize> Statement for MaxUnpoolSpec<N> {
+    fn call(&self, with: &Call<'_>) -> Result<Value> {
+        let (x, indices, kernel) = (with.x()?, with.input(1)?, self.kernel.clone());
+        let sizes = with.sizes(2);
+        let sizes = sizes[sizes.len().saturating_sub(N)..].to_vec();
+        let options = MaxUnpoolOptions::default().stride(self.stride.clone());
+        let options = options.padding(self.padding.clone()).size(sizes);
+        let y = match N {
+            1 => max_unpool1d(x, indices, kernel, options),
+            2 => max_unpool2d(x, indices, kernel, options),
+            _ => max_unpool3d(x, indices, kernel, options),
+        };
+        Ok(y?.into())
     }
 }
 
@@ -100,11 +149,11 @@ layer! {
     /// >>> fl.nn.LpPool1d(1.0, 2)(fl.tensor([[[1.0, 3.0, 2.0, 4.0]]])).tolist()
     /// [[[4.0, 6.0]]]
     /// ```
-    pub LpPool1d(1) = "LpPool1d";
+    pub LpPool1d(1) = "LpPool1d" | LPPool1d;
     /// The p-norm of each window of images; see [`lp_pool2d`].
-    pub LpPool2d(2) = "LpPool2d";
+    pub LpPool2d(2) = "LpPool2d" | LPPool2d;
     /// The p-norm of each window of volumes; see [`lp_pool3d`].
-    pub LpPool3d(3) = "LpPool3d";
+    pub LpPool3d(3) = "LpPool3d" | LPPool3d;
     LpPoolSpec {
         /// The power of the norm.
         p | norm_type: f64,

@@ -79,6 +79,9 @@ layer! {
         dropout: f64 = 0.0,
         /// Whether a second network reads the sequence from its end; the outputs stand side by side.
         bidirectional: bool = false,
+        /// The number of features of outputs, made of the hidden state by a weight more; those of the hidden state
+        /// if it is zero.
+        projection(2) | proj_size: usize = 0,
     }
     new(at, inputs, hidden)
     attrs(weight_attr, bias_attr)
@@ -139,17 +142,26 @@ impl<const N: usize> Statement for RnnSpec<N> {
             return Err(Error::argument(fault).remedy(format!("at most {MAX_LAYERS} can be made")));
         }
         let rows = times(n_gates(N), self.hidden)?;
-        let outputs = times(n_directions, self.hidden)?;
+        if self.projection >= self.hidden.max(1) {
+            let fault = format!("a projection of {} features to {}", self.hidden, self.projection);
+            return Err(Error::argument(fault).remedy("give a smaller number, or 0 for none"));
+        }
+        let out = if self.projection == 0 { self.hidden } else { self.projection };
+        let outputs = times(n_directions, out)?;
         for layer in 0..self.layers {
             let width = if layer == 0 { self.inputs } else { outputs };
             for suffix in ["", "_reverse"].into_iter().take(n_directions) {
-                for (kind, width) in [("weight_ih", width), ("weight_hh", self.hidden)] {
+                for (kind, width) in [("weight_ih", width), ("weight_hh", out)] {
                     let name = format!("{kind}_l{layer}{suffix}");
                     parts.parameter(name, "weight_attr", vec![rows, width], init.clone());
                 }
                 for kind in ["bias_ih", "bias_hh"].into_iter().filter(|_| self.bias) {
                     let name = format!("{kind}_l{layer}{suffix}");
                     parts.parameter(name, "bias_attr", vec![rows], init.clone());
+                }
+                if self.projection != 0 {
+                    let (name, dims) = (format!("weight_hr_l{layer}{suffix}"), vec![out, self.hidden]);
+                    parts.parameter(name, "weight_attr", dims, init.clone());
                 }
             }
         }
@@ -164,6 +176,7 @@ impl<const N: usize> Statement for RnnSpec<N> {
         let options = RnnOptions::default().nonlinearity(self.nonlinearity).bias(self.bias);
         let options = options.layers(self.layers).batch_first(self.batch_first);
         let options = options.dropout(dropout).bidirectional(self.bidirectional);
+        let options = options.projection(self.projection != 0);
         let (x, lengths) = (with.x()?, with.given(2));
         Ok(match N {
             0 => rnn(x, with.given(1), &weights, lengths, options)?.into(),

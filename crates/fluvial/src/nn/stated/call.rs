@@ -14,6 +14,8 @@ pub enum Value {
     None,
     /// A switch.
     Bool(bool),
+    /// Sizes of the output.
+    Sizes(Vec<usize>),
     /// A value.
     Tensor(Var),
     /// Several.
@@ -129,6 +131,14 @@ impl Call<'_> {
     /// A switch.
     pub fn flag(&self, i: usize) -> bool {
         matches!(self.inputs.get(i), Some(Value::Bool(true)))
+    }
+
+    /// Sizes that may be left out.
+    pub fn sizes(&self, i: usize) -> &[usize] {
+        match self.inputs.get(i) {
+            Some(Value::Sizes(sizes)) => sizes,
+            _ => &[],
+        }
     }
 
     /// What the layer within of this name makes of an input.

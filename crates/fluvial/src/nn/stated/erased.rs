@@ -40,7 +40,7 @@ pub struct InputKind {
     /// The names in PyTorch.
     pub others: &'static [&'static str],
     /// Empty for a tensor, `Option` for one that may be left out, `Pair` for two that may, `Off` and `On` for
-    /// a switch.
+    /// a switch, `Sizes` for numbers that may be left out.
     pub takes: &'static str,
 }
 
@@ -119,7 +119,10 @@ impl<S: Statement> AnyStatement for S {
 
     fn with(&self, name: &str, attr: &Attr) -> Result<Arc<dyn AnyStatement>> {
         let mut changed = self.clone();
-        changed.set(name, attr)?;
+        match S::reworded(name, attr) {
+            None => changed.set(name, attr)?,
+            Some(others) => others.iter().try_for_each(|(name, attr)| changed.set(name, attr))?,
+        }
         changed.normalise();
         Ok(Arc::new(changed))
     }

@@ -38,6 +38,12 @@ pub trait Statement: Settings {
     /// Writes options in one way, such as one number for each axis.
     fn normalise(&mut self) {}
 
+    /// What is said of an option in another way, such as `padding = "same"`: the options that it stands for.
+    fn reworded(name: &str, attr: &Attr) -> Option<Vec<(&'static str, Attr)>> {
+        let _ = (name, attr);
+        None
+    }
+
     /// Its parameters, buffers and layers; or why the options do not fit.
     fn declare(&self, parts: &mut Parts) -> Result<()> {
         let _ = parts;
@@ -72,7 +78,7 @@ pub(super) fn shown<T: Attribute + Any>(option: &T) -> Attr {
 /// The typed form of an option; a number may stand for a list of one.
 pub(super) fn read<T: Attribute>(name: &str, attr: &Attr) -> Result<T> {
     let listed = || match attr {
-        Attr::Int(_) => T::from_attr(&Attr::List(vec![attr.clone()])),
+        Attr::Int(_) | Attr::Float(_) => T::from_attr(&Attr::List(vec![attr.clone()])),
         Attr::None => T::from_attr(&Attr::List(Vec::new())),
         _ => None,
     };
@@ -120,7 +126,7 @@ macro_rules! layer {
             takes: concat!("" $(, stringify!($takes))?),
         }),*]
     };
-    (@bind $with:ident ($($input:ident),*)) => {
+    (@bind $with:ident ($($input:ident $(| $other:ident)*),*)) => {
         let mut i = 0..;
         $(let $input = $with.input(i.next().unwrap_or_default())?;)*
     };

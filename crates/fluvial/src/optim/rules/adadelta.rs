@@ -35,6 +35,10 @@ impl Rule for AdadeltaRule {
         "adadelta"
     }
 
+    fn rate(&self) -> f64 {
+        1.0
+    }
+
     fn check(&self) -> Result<()> {
         is_fraction("`rho`", self.rho)?;
         is_amount("`eps`", self.eps)

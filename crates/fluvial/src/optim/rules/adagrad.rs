@@ -39,6 +39,10 @@ impl Rule for AdagradRule {
         "adagrad"
     }
 
+    fn rate(&self) -> f64 {
+        0.01
+    }
+
     fn check(&self) -> Result<()> {
         is_amount("`lr_decay`", self.lr_decay)?;
         is_amount("`initial_accumulator`", self.initial_accumulator)?;

@@ -36,6 +36,10 @@ impl Rule for AdamaxRule {
         "adamax"
     }
 
+    fn rate(&self) -> f64 {
+        0.002
+    }
+
     fn check(&self) -> Result<()> {
         are_betas(self.betas)?;
         is_amount("`eps`", self.eps)

@@ -48,6 +48,10 @@ impl Rule for NAdamRule {
         "nadam"
     }
 
+    fn rate(&self) -> f64 {
+        0.002
+    }
+
     fn check(&self) -> Result<()> {
         are_betas(self.betas)?;
         is_amount("`eps`", self.eps)?;

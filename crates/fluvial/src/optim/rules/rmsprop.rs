@@ -39,6 +39,10 @@ impl Rule for RmsPropRule {
         "rmsprop"
     }
 
+    fn rate(&self) -> f64 {
+        0.01
+    }
+
     fn check(&self) -> Result<()> {
         is_fraction("`alpha`", self.alpha)?;
         is_amount("`eps`", self.eps)?;

@@ -120,7 +120,14 @@ fn of_option(ops: &Ops, layer: &Layer<'_>, option: &LayerOption) -> Result<Argum
     };
     let annotation = match kind {
         Kind::OwnSizes | Kind::OwnInts => "int | Sequence[int]",
+        Kind::PerAxis
+            if layer.group.options.iter().any(|o| o.field.name == "same")
+                && field.name == "padding" =>
+        {
+            "int | Sequence[int] | str"
+        }
         Kind::PerAxis if default.as_deref() != Some("None") => "int | Sequence[int]",
+        Kind::OwnFloats => "float | Sequence[float] | None",
         kind => kind.annotation(),
     };
     Ok(Argument {
@@ -185,6 +192,7 @@ fn class(ops: &Ops, layer: &Layer<'_>) -> Result<String, String> {
             match input.kind.as_str() {
                 "Option" => format!("{name}: Tensor | None = None"),
                 "Pair" => format!("{name}: tuple[Tensor, Tensor] | None = None"),
+                "Sizes" => format!("{name}: Sequence[int] | None = None"),
                 "Off" => format!("{name}: builtins.bool = False"),
                 "On" => format!("{name}: builtins.bool = True"),
                 _ => format!("{name}: Tensor"),
