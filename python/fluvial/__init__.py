@@ -112,6 +112,7 @@ _LAZY = {
     "onnx": ".onnx",
     "summary": ".summary",
     "testing": ".testing",
+    "utils": ".utils",
 }
 
 

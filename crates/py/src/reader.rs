@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use fluvial::core::{Error, Result, Tensor as CoreTensor, Type, Var};
 use fluvial::data::formats::records::{Compression, Options, Writer};
-use fluvial::data::reader::{Cursor as CoreCursor, Function, Open};
-use fluvial::data::{self, Field, Position, Sample, Samples, Stream, files};
+use fluvial::data::reader::{Cursor as CoreCursor, Function, Open, check_sample, stack_samples};
+use fluvial::data::{self, Dataset, Field, Position, Sample, Samples, Stream, files};
 use fluvial::ops;
 use pyo3::exceptions::{PyRuntimeError, PyStopIteration};
 use pyo3::prelude::*;
@@ -85,6 +85,63 @@ impl Stream for Iterable {
     }
 }
 
+/// Samples that a Python function makes by their numbers.
+struct Items {
+    fields: Vec<Field>,
+    len: u64,
+    /// Called with the number of the pass and a list of numbers; gives a list of samples.
+    fetch: Py<PyAny>,
+}
+
+impl Dataset for Items {
+    fn fields(&self) -> &[Field] {
+        &self.fields
+    }
+
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn gather(&self, numbers: &[u64]) -> Result<Vec<CoreTensor>> {
+        self.gather_in(0, numbers)
+    }
+
+    fn get(&self, number: u64) -> Result<Sample> {
+        let sample = self.fetch(0, &[number])?.into_iter().next();
+        sample.ok_or_else(|| Error::internal("no sample was fetched"))
+    }
+
+    fn depends_on_pass(&self) -> bool {
+        true
+    }
+
+    fn fetch(&self, epoch: u64, numbers: &[u64]) -> Result<Vec<Sample>> {
+        numbers.iter().try_for_each(|&number| self.check(number))?;
+        let fetch = |py: Python<'_>| {
+            let given = self.fetch.bind(py).call1((epoch, numbers.to_vec()))?;
+            given.try_iter()?.map(|sample| tensors_of(&sample?)).collect::<PyResult<Vec<_>>>()
+        };
+        let samples = Python::attach(fetch).map_err(errors::callback)?;
+        let samples = samples.into_iter().collect::<Result<Vec<Sample>>>()?;
+        if samples.len() != numbers.len() {
+            let (n, given) = (numbers.len(), samples.len());
+            return Err(Error::internal(format!("{n} samples were asked for, {given} came")));
+        }
+        for sample in &samples {
+            check_sample(sample, &self.fields, "the dataset").map_err(|error| {
+                error.remedy(
+                    "a size that differs from sample to sample is a name in `fields`: \"f32[n, 3]\"",
+                )
+            })?;
+        }
+        Ok(samples)
+    }
+
+    fn gather_in(&self, epoch: u64, numbers: &[u64]) -> Result<Vec<CoreTensor>> {
+        stack_samples(&self.fetch(epoch, numbers)?, &self.fields)
+    }
+}
+
 #[pymethods]
 impl Reader {
     #[new]
@@ -129,6 +186,21 @@ impl Reader {
         let stream = Arc::new(Iterable { fields: fields_of(fields.0), start });
         data::reader::register_stream(name, stream);
         Reader::parse(py, &data::Reader::stream(name).to_string())
+    }
+
+    /// What a Python function gives by number: called with the number of the pass and a list of numbers, it
+    /// gives a list of samples.
+    #[staticmethod]
+    fn items(
+        py: Python<'_>,
+        name: &str,
+        fields: List<(String, TypeArg), MANY>,
+        length: u64,
+        fetch: Py<PyAny>,
+    ) -> PyResult<Reader> {
+        let items = Arc::new(Items { fields: fields_of(fields.0), len: length, fetch });
+        let reader = data::Reader::dataset(name, items);
+        reader.map(Reader::new).map_err(|error| errors::raise(py, error))
     }
 
     #[staticmethod]
@@ -283,6 +355,17 @@ fn for_each_of(
     Ok((Tensor::new(position), blocks::standing(numbers, results)))
 }
 
+/// The elements as those of a field; numbers that are not whole do not become integers.
+fn whole(tensor: &CoreTensor, field: &Field) -> Result<CoreTensor> {
+    let cast = tensor.cast(field.ty.dtype())?;
+    if tensor.dtype().is_float() && cast.dtype().is_int() && cast.to_f64s() != tensor.to_f64s() {
+        let fault =
+            format!("field `{}` is {}, but is given numbers that are not whole", field.name, field.ty);
+        return Err(Error::dtype(fault).remedy("round them before, or declare the field as floats"));
+    }
+    Ok(cast)
+}
+
 /// Writes records to a file: chunks with checksums and an index, which survive a crash of the writer.
 ///
 /// Args:
@@ -358,7 +441,7 @@ impl RecordWriter {
             };
             let Some(value) = value else { break };
             let var = executor::feed(&value, &field.ty)?;
-            let tensor = var.tensor().and_then(|tensor| tensor.cast(field.ty.dtype()));
+            let tensor = var.tensor().and_then(|tensor| whole(tensor, field));
             tensors.push(tensor.map_err(|error| errors::raise(py, error))?);
         }
         if tensors.len() != self.fields.len() || given != self.fields.len() {
