@@ -13,6 +13,7 @@ from .._tree import is_tensor
 from . import journal
 from .errors import Mismatch
 from .fresh import refuse_fresh, refuse_iterator, without_effect
+from .keys import check_keys
 from .lists import rows_of, wrapped
 from .paths import decided_here
 from .state import BUILD
@@ -78,10 +79,10 @@ def _with_keys(owner: Any, args: tuple) -> list:
     """Arguments of a method of a set or a dict, in which keys are known; in a program for one path they are those of the call."""
     keys = args if isinstance(owner, set) else args[:1]
     settled = [known(decided_here(x) if is_symbolic(x) and x._is_number else x) for x in keys]
-    journal.check_keys(settled)
+    check_keys(settled)
     for part in settled:
         if isinstance(part, (list, tuple)):
-            journal.check_keys(part)
+            check_keys(part)
     return [*settled, *args[len(keys) :]]
 
 
@@ -110,7 +111,7 @@ def _called(function: Callable, owner: Any, args: tuple, options: dict) -> Any:
 
 def _with_known_keys(value: Any) -> Any:
     if isinstance(value, (set, frozenset, dict)):
-        journal.check_keys(value)
+        check_keys(value)
     return value
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from .._tree import children, remade
 from . import journal
 from .errors import Mismatch
-from .journal import Fixed
+from .fixed import Fixed
 from .trees import is_leaf, is_tensor, keeps, zeros_like
 
 

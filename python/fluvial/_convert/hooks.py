@@ -59,9 +59,9 @@ def _followed(hook: Any, line: str) -> Callable[[Any], Any]:
             result = runtime.fn(hook)(grad)
         finally:
             journal.LOCAL.world = None
-            for slot, content in zip(slots, before):
-                if slot.take() is not content:
-                    world.note(slot, content)
+            for cell, content in zip(slots, before):
+                if cell.take() is not content:
+                    world.note(cell, content)
             world.put_back()
         for slot, _ in world.touched.values():
             raise Mismatch(

@@ -21,29 +21,15 @@ from .. import _core
 from .._fault import user_line
 from .._tree import children, is_array
 from .errors import Mismatch
+from .fixed import Fixed, Hidden
+from .inherited import is_of_class
+from .keys import check_keys
 from .state import BUILD
 from .trees import UNBOUND, Tensor, is_tensor
 from .twins import Twins
 
 if TYPE_CHECKING:
     from .regions import Region
-
-
-class Fixed:
-    """Content of an object that no program can compute; it is equal or not."""
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __init__(self, value: Any, kind: type) -> None:
-        self.value, self.kind = value, kind
-
-    def __eq__(self, other: Any) -> bool:
-        if not isinstance(other, Fixed) or self.kind is not other.kind:
-            return False
-        try:
-            return bool(self.value == other.value)
-        except (TypeError, ValueError, RuntimeError):
-            return False
 
 
 class Slot:
@@ -124,25 +110,13 @@ class _Bytes(Slot):
         if isinstance(self.owner, bytearray):
             return Fixed(bytes(self.owner), bytearray)
         array = self.owner.copy()
-        return Fixed((str(array.dtype), array.shape, array.tobytes(), _Hidden(array)), type(array))
+        return Fixed((str(array.dtype), array.shape, array.tobytes(), Hidden(array)), type(array))
 
     def put(self, content: Any) -> None:
         if isinstance(self.owner, bytearray):
             self.owner[:] = content.value
         else:
             self.owner[...] = content.value[3].array
-
-
-class _Hidden:
-    """An array that does not count when contents are compared."""
-
-    def __init__(self, array: Any) -> None:
-        self.array = array
-
-    def __eq__(self, other: object) -> bool:
-        return True
-
-    __hash__ = None  # type: ignore[assignment]
 
 
 class _Columns(Slot):
@@ -180,15 +154,6 @@ class Attribute(Slot):
             self.set(self.owner, self.name, content)
         elif self.take() is not UNBOUND:
             delattr(self.owner, self.name)
-
-
-def is_of_class(owner: Any, name: str, value: Any) -> bool:
-    """Whether a value is the one that a class gives all its objects which have no attribute of their own."""
-    kind = type(owner)
-    if isinstance(owner, type) or type(getattr(owner, "__dict__", None)) is not dict or hasattr(kind, "_fl_options"):
-        return False
-    inherited = next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), UNBOUND)
-    return inherited is not UNBOUND and inherited is value and not hasattr(type(inherited), "__set__")
 
 
 class Global(Slot):
@@ -269,7 +234,6 @@ class _Refusing:
             "that only the run decides on\n"
             "  remedy: use an `if` statement, or a `for` or `while` statement"
         )
-
 
     def n_kept(self, _: int) -> int:
         return 0
@@ -373,17 +337,6 @@ def made(value: Any) -> Any:
         if LOCAL.world is not None:
             LOCAL.made[id(value)] = (value, _core.number_now())
     return value
-
-
-def check_keys(keys: Any) -> None:
-    """Refuses numbers that only the run knows as keys: equal ones are one key, and which are equal is not known yet."""
-    for key in keys:
-        parts = key if isinstance(key, (tuple, frozenset)) else (key,)
-        if any(is_tensor(part) and part._is_number for part in parts):
-            raise Mismatch(
-                f"{user_line()}: a number that only the run knows would be a key of a set or a dict\n"
-                "  remedy: use a list, compare it with `==`, or make a key of it outside of the function"
-            )
 
 
 def made_inside(value: Any) -> Any:

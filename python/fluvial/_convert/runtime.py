@@ -29,6 +29,7 @@ from .comparison import chain
 from .errors import Mismatch
 from .fresh import KNOWN_MODULES
 from .items import delitem, getitem, is_of_run, setitem
+from .keys import check_keys
 from .lists import rows_of, unwrapped, wrapped
 from .outer import Path
 from .parts import window
@@ -475,7 +476,7 @@ def _hasattr(owner: Any, name: str) -> bool:
 
 
 def _hash(value: Any) -> int:
-    journal.check_keys((value,))
+    check_keys((value,))
     return hash(value)
 
 

@@ -129,8 +129,8 @@ def said(outcome: Outcome) -> str:
 
 
 def without_sizes(outcome: Outcome) -> str:
-    """The message with types that do not tell sizes, which a program may not know."""
-    return re.sub(r"\[[^\]]*\]", "[]", said(outcome))
+    """The message without the op and its types: a program may not know sizes, and indexes with an op of its own."""
+    return re.sub(r"\[[^\]]*\]", "[]", re.sub(r"^\w+\([^)]*\): ", "", said(outcome)))
 
 
 def general(message: str) -> str:
