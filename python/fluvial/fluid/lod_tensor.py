@@ -248,7 +248,9 @@ def fed_value(var: Variable, value: Any, given: Any) -> dict[str, Any]:
     if wanted is not None and array.dtype != wanted:
         is_close = array.dtype.kind in "iu" and wanted.kind in "iu" or array.dtype.kind == wanted.kind == "f"
         is_list = not isinstance(given, np.ndarray)
-        if not (is_close or is_list):
+        # Integers for reals, as labels that were declared without an element type, if none of them is changed by it.
+        is_whole = array.dtype.kind in "iu" and wanted.kind == "f" and bool((array.astype(wanted) == array).all())
+        if not (is_close or is_list or is_whole):
             raise fault(
                 TypeError,
                 f"`{var.name}` has elements of {wanted.name}, and is fed {array.dtype.name}",

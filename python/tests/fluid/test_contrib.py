@@ -221,3 +221,33 @@ def test_clips_of_older_programs(fluid):
         layers.reduce_sum(w * 30.0).backward()
         fluid.optimizer.SGD(1.0, parameter_list=[w]).minimize(None, grad_clip=clip.GradClipByGlobalNorm(1.0))
         np.testing.assert_allclose(w.numpy(), 1 - np.sqrt(0.5), rtol=1e-5)
+
+
+def test_clips_are_called(fluid):
+    with fluid.dygraph.guard():
+        w = layers.create_parameter([2], "float32", default_initializer=fluid.initializer.Constant(1.0))
+        gradient = fluid.dygraph.to_variable(np.array([3.0, 4.0], "float32"))
+        clip = fluid.clip.GradientClipByGlobalNorm(1.0)
+        (_, cut), (_, nothing) = clip([(w, gradient), (w, None)])
+        np.testing.assert_allclose(cut.numpy(), [0.6, 0.8], rtol=1e-5)
+        assert nothing is None and clip([(w, None)]) == [(w, None)]
+
+
+def test_modules_have_functions_of_variables(fluid):
+    from fluvial.fluid.layers.control_flow import StaticRNN, less_than
+
+    x = fluid.layers.nn.fc(fluid.layers.io.data("x", [2]), 3)
+    assert x.shape == (-1, 3) and fluid.layers.ops.sigmoid(x).shape == (-1, 3)
+    assert StaticRNN is fluid.layers.StaticRNN and less_than is fluid.layers.less_than
+    assert fluid.layers.tensor.fill_constant([1], "float32", 2.0).block is not None
+    assert fluid.layers.learning_rate_scheduler.noam_decay is fluid.layers.noam_decay
+    with pytest.raises(AttributeError, match="has no attribute `nonsense`"):
+        fluid.layers.nn.nonsense  # noqa: B018
+
+
+def test_lists_of_layers_lose_some(fluid):
+    with fluid.dygraph.guard():
+        items = [fluid.dygraph.Linear(2, n) for n in (1, 2, 3)]
+        found = fluid.dygraph.LayerList(items)
+        del found[1]
+        assert list(found) == [items[0], items[2]] and found[1] is items[2] and len(found.parameters()) == 4

@@ -151,6 +151,12 @@ class TestInputs:
         x = layers.data("x", [1], append_batch_size=False)
         assert run([x * 2.0], {"x": 1.5})[0].tolist() == [3.0]
 
+    def test_whole_numbers_for_reals(self):
+        x = layers.data("x", [1])
+        assert run([x * 0.5], {"x": np.array([[3]])})[0].tolist() == [[1.5]]
+        with pytest.raises(TypeError, match="has elements of float32, and is fed int64"):
+            run([x], {"x": np.array([[2**24 + 1]])})
+
     def test_declared_again(self):
         x = layers.data("x", [3], lod_level=1)
         assert layers.data("x", [3], lod_level=1) is x
