@@ -251,3 +251,35 @@ def test_lists_of_layers_lose_some(fluid):
         found = fluid.dygraph.LayerList(items)
         del found[1]
         assert list(found) == [items[0], items[2]] and found[1] is items[2] and len(found.parameters()) == 4
+
+
+def test_tensors_of_variables_are_set(fluid):
+    with fluid.dygraph.guard():
+        layer = fluid.dygraph.Linear(2, 2)
+        layer.weight.value().get_tensor().set(np.ones((2, 2), "float32"), fluid.CPUPlace())
+        assert layer.weight.numpy().tolist() == [[1, 1], [1, 1]]
+        adam = fluid.optimizer.Adam(0.1, parameter_list=layer.parameters())
+        layers.reduce_sum(layer(fluid.dygraph.to_variable(np.ones((1, 2), "float32")))).backward()
+        adam.minimize(None)
+        kept = adam.state_dict()
+        moments = [name for name, value in kept.items() if value.numpy().shape == (2, 2)]
+        assert moments and all(isinstance(kept[name], fluid.framework.Variable) for name in moments)
+        kept[moments[0]].value().get_tensor().set(np.full((2, 2), 7.0, "float32"), fluid.CPUPlace())
+        assert adam.state_dict()[moments[0]].numpy().tolist() == [[7, 7], [7, 7]]
+        with pytest.raises(ValueError, match="has the sizes"):
+            layer.weight.value().get_tensor().set(np.ones(3, "float32"))
+
+
+def test_two_optimizers_of_one_name(fluid):
+    x = fluid.layers.data("x", [2])
+    for name in ("a", "b"):
+        with fluid.unique_name.guard():
+            w = layers.create_parameter([2, 1], "float32", name, default_initializer=fluid.initializer.Constant(1.0))
+            fluid.optimizer.Adam(0.1).minimize(layers.mean(layers.matmul(x, w)), parameter_list=[w])
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    for _ in range(3):
+        exe.run(feed={"x": np.ones((1, 2), "float32")})
+    a, b = (np.array(fluid.global_scope().find_var(name).get_tensor()) for name in "ab")
+    np.testing.assert_array_equal(a, b)
+    np.testing.assert_allclose(a, 0.7, rtol=1e-4)
