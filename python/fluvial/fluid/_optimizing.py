@@ -214,11 +214,21 @@ class Optimizer:
             gradients = self._prepared(params, [block.raw(grad) for _, grad in pairs], block.raw)
             number = _core.reshape(block.raw(rate), ())
             with _core.updating():
-                name = program._named(self._name, self)
-                self._made(params, [var.name for var in params], lambda: number, name).step(gradients)
+                self._append(program, params, gradients, number)
         block._version += 1
         block._states.update(name for name, _ in _core_states(block))
         return [self]
+
+    def _append(self, program: Program, params: list[Any], gradients: list[Any], number: Any) -> None:
+        """Appends the updates, under a name that no optimizer of other parameters has in this scope."""
+        sources = [var.name for var in params]
+        for count in range(100):
+            name = program._named(f"{self._name}_{count}" if count else self._name, self)
+            try:
+                return self._made(params, sources, lambda: number, name).step(gradients)
+            except ValueError as error:
+                if "two optimizers named" not in str(error) or count == 99:
+                    raise
 
     def _prepared(self, params: list[Any], gradients: list[Any], value: Callable[[Any], Any]) -> list[Any]:
         """Gradients cut down, with penalties."""

@@ -283,3 +283,20 @@ def test_two_optimizers_of_one_name(fluid):
     a, b = (np.array(fluid.global_scope().find_var(name).get_tensor()) for name in "ab")
     np.testing.assert_array_equal(a, b)
     np.testing.assert_allclose(a, 0.7, rtol=1e-4)
+
+
+def test_two_programs_with_optimizers_of_one_name(fluid):
+    mains, startup = [fluid.Program(), fluid.Program()], fluid.Program()
+    for main, name, steps in zip(mains, "ab", (1, 4)):
+        with fluid.program_guard(main, startup), fluid.unique_name.guard():
+            w = layers.create_parameter([2, 1], "float32", name, default_initializer=fluid.initializer.Constant(1.0))
+            fluid.optimizer.Adam(0.1).minimize(layers.mean(layers.matmul(layers.data("x", [2]), w)))
+    exe = fluid.Executor()
+    exe.run(startup)
+    for main, steps in zip(mains, (1, 4)):
+        for _ in range(steps):
+            exe.run(main, feed={"x": np.ones((1, 2), "float32")})
+    # Each counts its own steps.
+    a, b = (np.array(fluid.global_scope().find_var(name).get_tensor()) for name in "ab")
+    np.testing.assert_allclose(a, 0.9, rtol=1e-4)
+    np.testing.assert_allclose(b, 0.6, rtol=1e-4)
