@@ -214,10 +214,21 @@ class Optimizer:
             gradients = self._prepared(params, [block.raw(grad) for _, grad in pairs], block.raw)
             number = _core.reshape(block.raw(rate), ())
             with _core.updating():
-                self._made(params, [var.name for var in params], lambda: number, self._name).step(gradients)
+                self._append(program, params, gradients, number)
         block._version += 1
         block._states.update(name for name, _ in _core_states(block))
         return [self]
+
+    def _append(self, program: Program, params: list[Any], gradients: list[Any], number: Any) -> None:
+        """Appends the updates, under a name that no optimizer of other parameters has in this scope."""
+        sources = [var.name for var in params]
+        for count in range(100):
+            name = program._named(f"{self._name}_{count}" if count else self._name, self)
+            try:
+                return self._made(params, sources, lambda: number, name).step(gradients)
+            except ValueError as error:
+                if "two optimizers named" not in str(error) or count == 99:
+                    raise
 
     def _prepared(self, params: list[Any], gradients: list[Any], value: Callable[[Any], Any]) -> list[Any]:
         """Gradients cut down, with penalties."""
@@ -310,7 +321,7 @@ class Optimizer:
     def state_dict(self) -> dict[str, Any]:
         """What it remembers, by name; under `dygraph.guard`."""
         found: dict[str, Any] = dict(self._loaded) if self._rule is None else dict(self._rule.state_dict())
-        found = {name: value.numpy() if hasattr(value, "numpy") else value for name, value in found.items()}
+        found = {name: Remembered(self, name, value) for name, value in found.items()}
         rate: Any = self._learning_rate
         if hasattr(rate, "state_dict"):
             found["LR_Scheduler"] = rate.state_dict()
@@ -349,6 +360,25 @@ class Optimizer:
         return sorted(self.state_dict())
 
 
+class Remembered(Variable):
+    """What an optimizer remembers under a name; `set_value` changes it there.
+
+    Args:
+        owner: The optimizer.
+        name: The name.
+        value: The value.
+    """
+
+    def __init__(self, owner: Optimizer, name: str, value: Any) -> None:
+        tensor = _core.tensor(value.numpy() if hasattr(value, "numpy") else value)
+        super().__init__(None, name, tensor=tensor, persistable=True, stop_gradient=True)
+        self._owner = owner
+
+    def set_value(self, value: Any) -> None:
+        super().set_value(value)
+        self._owner.set_dict({self.name: self._tensor})
+
+
 class _Ordered:
     """A rule whose gradients come in another order than its groups have them."""
 
@@ -367,7 +397,8 @@ class _Ordered:
 
     def load_state_dict(self, values: dict[str, Any]) -> None:
         start = self._prefix()
-        self.rule.load_state_dict({start + name: _core.tensor(value) for name, value in values.items()})
+        plain = {name: value._value() if isinstance(value, Variable) else value for name, value in values.items()}
+        self.rule.load_state_dict({start + name: _core.tensor(value) for name, value in plain.items()})
 
 
 def _core_states(block: Any) -> list[tuple[str, str]]:

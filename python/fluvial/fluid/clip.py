@@ -38,6 +38,22 @@ class GradientClipBase:
         """Gradients of parameters as tensors, cut down."""
         raise missing(self, "apply(self, gradients)")
 
+    def __call__(self, params_grads: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+        """Parameters with their gradients, cut down.
+
+        Args:
+            params_grads: What `backward` of an optimizer gave; None for a gradient stays None.
+        """
+        from .framework import applied
+
+        pairs = [(var, gradient) for var, gradient in params_grads if gradient is not None]
+        if not pairs:
+            return list(params_grads)
+        params = [var for var, _ in pairs]
+        found = applied(lambda *given: cut_down(params, given, self), "clip", *(gradient for _, gradient in pairs))
+        rest = iter(found)
+        return [(var, gradient if gradient is None else next(rest)) for var, gradient in params_grads]
+
     def _key(self) -> Any:
         """Parameters whose clips have equal keys are cut down together."""
         return id(self)

@@ -355,6 +355,10 @@ def _fed(program: Program, runnable: Any, feed: dict[str, Any]) -> dict[str, Any
         if var is None:
             known = [v.name for v in block.vars.values() if v.is_data]
             raise fault(ValueError, f"the program has no variable `{name}` to feed", f"its data are {', '.join(known)}")
+        if isinstance(var, State):
+            # As in Fluid, what is fed for a parameter is its value from then on.
+            _put(var, value)
+            continue
         if not var.is_data:
             raise fault(
                 ValueError,
@@ -371,6 +375,19 @@ def _fed(program: Program, runnable: Any, feed: dict[str, Any]) -> dict[str, Any
             "add it to `feed`, or fetch what does not need it from `program.clone(for_test=True)`",
         )
     return {name: value for name, value in found.items() if name in wanted}
+
+
+def _put(var: State, value: Any) -> None:
+    """Gives a state another value, in the scope of the run."""
+    import numpy as np
+
+    array = np.asarray(value, var._dtype_name())
+    if array.shape != var.sizes:
+        raise fault(
+            ValueError, f"`{var.name}` has the sizes {list(var.sizes)}, and is fed {list(array.shape)}",
+            "feed an array of the same sizes",
+        )  # fmt: skip
+    _core.State.current().insert(var.name, _core.tensor(array), var.role)
 
 
 def _reshaped(label: str, value: Any, block: Any) -> Any:

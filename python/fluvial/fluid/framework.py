@@ -50,6 +50,8 @@ class Program:
         #: Programs of the core that were made for runs, by what is fetched.
         self._runs: dict[Any, Any] = {}
         self._readers: list[Any] = []
+        #: Optimizers that update in it, by what names of their states begin with.
+        self._optimizers: dict[str, Any] = {}
 
     # Blocks ---------------------------------------------------------------------------------------
 
@@ -79,6 +81,13 @@ class Program:
 
     def _rollback(self) -> None:
         self.current_block_idx = self.current_block().parent_idx
+
+    def _named(self, name: str, optimizer: Any) -> str:
+        """What names of an optimizer's states begin with: its name, and a number if another one has it here already."""
+        found = name
+        while self._optimizers.setdefault(found, optimizer) is not optimizer:
+            found = f"{name}_{len(self._optimizers)}"
+        return found
 
     # What it says of itself -----------------------------------------------------------------------
 
@@ -167,6 +176,7 @@ class Program:
         copy._made = dict(self._made)
         copy._losses = [] if for_test else [copy.global_block().var(loss.name) for loss in self._losses]
         copy._no_grad = self._no_grad
+        copy._optimizers = dict(self._optimizers)
         copy._readers = list(self._readers)
         return copy
 

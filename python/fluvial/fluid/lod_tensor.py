@@ -214,6 +214,30 @@ def create_random_int_lodtensor(
     )
 
 
+class OwnTensor(LoDTensor):
+    """The elements of a variable that has some at once; `set` changes the variable itself.
+
+    Args:
+        var: The variable.
+    """
+
+    def __init__(self, var: Variable) -> None:
+        super().__init__()
+        self._var = var
+
+    def _read(self) -> Any:
+        return self._var._value()
+
+    def set(self, array: Any, place: Any = None) -> None:
+        """Gives the variable other elements, of the same sizes.
+
+        Args:
+            array: The elements.
+            place: For Fluid's programs.
+        """
+        self._var.set_value(array)
+
+
 def fed_value(var: Variable, value: Any, given: Any) -> dict[str, Any]:
     """What the core is fed for a variable of the program: arrays by the names of its inputs.
 
@@ -248,7 +272,9 @@ def fed_value(var: Variable, value: Any, given: Any) -> dict[str, Any]:
     if wanted is not None and array.dtype != wanted:
         is_close = array.dtype.kind in "iu" and wanted.kind in "iu" or array.dtype.kind == wanted.kind == "f"
         is_list = not isinstance(given, np.ndarray)
-        if not (is_close or is_list):
+        # Integers for reals, as labels that were declared without an element type, if none of them is changed by it.
+        is_whole = array.dtype.kind in "iu" and wanted.kind == "f" and bool((array.astype(wanted) == array).all())
+        if not (is_close or is_list or is_whole):
             raise fault(
                 TypeError,
                 f"`{var.name}` has elements of {wanted.name}, and is fed {array.dtype.name}",

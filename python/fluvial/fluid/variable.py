@@ -220,9 +220,10 @@ class Variable:
 
     def get_tensor(self) -> Any:
         """The elements, as an object that NumPy makes an array of."""
-        from .lod_tensor import LoDTensor
+        from .lod_tensor import LoDTensor, OwnTensor
 
-        return LoDTensor._of(self._value())
+        value = self._value()
+        return OwnTensor(self) if isinstance(value, _core.Tensor) else LoDTensor._of(value)
 
     @property
     def grad(self) -> np.ndarray | None:

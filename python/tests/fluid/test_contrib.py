@@ -221,3 +221,82 @@ def test_clips_of_older_programs(fluid):
         layers.reduce_sum(w * 30.0).backward()
         fluid.optimizer.SGD(1.0, parameter_list=[w]).minimize(None, grad_clip=clip.GradClipByGlobalNorm(1.0))
         np.testing.assert_allclose(w.numpy(), 1 - np.sqrt(0.5), rtol=1e-5)
+
+
+def test_clips_are_called(fluid):
+    with fluid.dygraph.guard():
+        w = layers.create_parameter([2], "float32", default_initializer=fluid.initializer.Constant(1.0))
+        gradient = fluid.dygraph.to_variable(np.array([3.0, 4.0], "float32"))
+        clip = fluid.clip.GradientClipByGlobalNorm(1.0)
+        (_, cut), (_, nothing) = clip([(w, gradient), (w, None)])
+        np.testing.assert_allclose(cut.numpy(), [0.6, 0.8], rtol=1e-5)
+        assert nothing is None and clip([(w, None)]) == [(w, None)]
+
+
+def test_modules_have_functions_of_variables(fluid):
+    from fluvial.fluid.layers.control_flow import StaticRNN, less_than
+
+    x = fluid.layers.nn.fc(fluid.layers.io.data("x", [2]), 3)
+    assert x.shape == (-1, 3) and fluid.layers.ops.sigmoid(x).shape == (-1, 3)
+    assert StaticRNN is fluid.layers.StaticRNN and less_than is fluid.layers.less_than
+    assert fluid.layers.tensor.fill_constant([1], "float32", 2.0).block is not None
+    assert fluid.layers.learning_rate_scheduler.noam_decay is fluid.layers.noam_decay
+    with pytest.raises(AttributeError, match="has no attribute `nonsense`"):
+        fluid.layers.nn.nonsense  # noqa: B018
+
+
+def test_lists_of_layers_lose_some(fluid):
+    with fluid.dygraph.guard():
+        items = [fluid.dygraph.Linear(2, n) for n in (1, 2, 3)]
+        found = fluid.dygraph.LayerList(items)
+        del found[1]
+        assert list(found) == [items[0], items[2]] and found[1] is items[2] and len(found.parameters()) == 4
+
+
+def test_tensors_of_variables_are_set(fluid):
+    with fluid.dygraph.guard():
+        layer = fluid.dygraph.Linear(2, 2)
+        layer.weight.value().get_tensor().set(np.ones((2, 2), "float32"), fluid.CPUPlace())
+        assert layer.weight.numpy().tolist() == [[1, 1], [1, 1]]
+        adam = fluid.optimizer.Adam(0.1, parameter_list=layer.parameters())
+        layers.reduce_sum(layer(fluid.dygraph.to_variable(np.ones((1, 2), "float32")))).backward()
+        adam.minimize(None)
+        kept = adam.state_dict()
+        moments = [name for name, value in kept.items() if value.numpy().shape == (2, 2)]
+        assert moments and all(isinstance(kept[name], fluid.framework.Variable) for name in moments)
+        kept[moments[0]].value().get_tensor().set(np.full((2, 2), 7.0, "float32"), fluid.CPUPlace())
+        assert adam.state_dict()[moments[0]].numpy().tolist() == [[7, 7], [7, 7]]
+        with pytest.raises(ValueError, match="has the sizes"):
+            layer.weight.value().get_tensor().set(np.ones(3, "float32"))
+
+
+def test_two_optimizers_of_one_name(fluid):
+    x = fluid.layers.data("x", [2])
+    for name in ("a", "b"):
+        with fluid.unique_name.guard():
+            w = layers.create_parameter([2, 1], "float32", name, default_initializer=fluid.initializer.Constant(1.0))
+            fluid.optimizer.Adam(0.1).minimize(layers.mean(layers.matmul(x, w)), parameter_list=[w])
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    for _ in range(3):
+        exe.run(feed={"x": np.ones((1, 2), "float32")})
+    a, b = (np.array(fluid.global_scope().find_var(name).get_tensor()) for name in "ab")
+    np.testing.assert_array_equal(a, b)
+    np.testing.assert_allclose(a, 0.7, rtol=1e-4)
+
+
+def test_two_programs_with_optimizers_of_one_name(fluid):
+    mains, startup = [fluid.Program(), fluid.Program()], fluid.Program()
+    for main, name, steps in zip(mains, "ab", (1, 4)):
+        with fluid.program_guard(main, startup), fluid.unique_name.guard():
+            w = layers.create_parameter([2, 1], "float32", name, default_initializer=fluid.initializer.Constant(1.0))
+            fluid.optimizer.Adam(0.1).minimize(layers.mean(layers.matmul(layers.data("x", [2]), w)))
+    exe = fluid.Executor()
+    exe.run(startup)
+    for main, steps in zip(mains, (1, 4)):
+        for _ in range(steps):
+            exe.run(main, feed={"x": np.ones((1, 2), "float32")})
+    # Each counts its own steps.
+    a, b = (np.array(fluid.global_scope().find_var(name).get_tensor()) for name in "ab")
+    np.testing.assert_allclose(a, 0.9, rtol=1e-4)
+    np.testing.assert_allclose(b, 0.6, rtol=1e-4)

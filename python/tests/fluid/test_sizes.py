@@ -151,6 +151,21 @@ class TestInputs:
         x = layers.data("x", [1], append_batch_size=False)
         assert run([x * 2.0], {"x": 1.5})[0].tolist() == [3.0]
 
+    def test_parameters(self):
+        x = layers.data("x", [2])
+        y = layers.matmul(x, layers.create_parameter([2, 1], "float32", "w"))
+        feed = {"x": np.ones((1, 2), "float32")}
+        assert run([y], {**feed, "w": np.array([[1.0], [2.0]])})[0].tolist() == [[3.0]]
+        assert fluid.Executor().run(feed=feed, fetch_list=[y])[0].tolist() == [[3.0]]
+        with pytest.raises(ValueError, match=r"`w` has the sizes \[2, 1\], and is fed \[2\]"):
+            run([y], {**feed, "w": np.ones(2)})
+
+    def test_whole_numbers_for_reals(self):
+        x = layers.data("x", [1])
+        assert run([x * 0.5], {"x": np.array([[3]])})[0].tolist() == [[1.5]]
+        with pytest.raises(TypeError, match="has elements of float32, and is fed int64"):
+            run([x], {"x": np.array([[2**24 + 1]])})
+
     def test_declared_again(self):
         x = layers.data("x", [3], lod_level=1)
         assert layers.data("x", [3], lod_level=1) is x

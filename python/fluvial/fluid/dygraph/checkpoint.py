@@ -7,6 +7,7 @@ from typing import Any
 
 from ... import _core
 from ..._fault import fault
+from .._optimizing import Remembered
 from ..framework import Variable, dygraph_variable
 
 __all__ = ["save_dygraph", "load_dygraph", "save_persistables", "load_persistables"]
@@ -28,7 +29,7 @@ def save_dygraph(state_dict: dict[str, Any], model_path: str) -> None:
         raise fault(ValueError, f"{model_path!r} names a folder", "give the name of a file in it")
     if not state_dict:
         raise fault(ValueError, "there is nothing to write", "call the layer once, so that it has its parameters")
-    is_model = all(isinstance(value, Variable) for value in state_dict.values())
+    is_model = all(isinstance(value, Variable) and not isinstance(value, Remembered) for value in state_dict.values())
     arrays: dict[str, Any] = {}
     for name, value in state_dict.items():
         if isinstance(value, dict):
@@ -53,6 +54,9 @@ def _array(value: Any) -> Any:
         if found is None:
             raise fault(RuntimeError, f"`{value.name}` has no value in this scope", "run the startup program first")
         return np.array(found.get_tensor())
+    if isinstance(value, Remembered):
+        # With the sizes that it has there: a number has no axis.
+        return value._value().numpy()
     return value.numpy() if hasattr(value, "numpy") else np.asarray(value)
 
 

@@ -62,6 +62,12 @@ class LayerList(Layer):
     def __setitem__(self, index: int, sublayer: Layer) -> None:
         self.add_sublayer(str(range(len(self))[index]), sublayer)
 
+    def __delitem__(self, index: Any) -> None:
+        items = list(self)
+        del items[index]
+        self._sub_layers.clear()
+        self.extend(items)
+
     def __len__(self) -> int:
         return len(self._sub_layers)
 

@@ -26,9 +26,19 @@ _VERBATIM = ("io", "sizes", "arrays", "control_flow", "recurrences", "learning_r
 __all__: list[str] = []
 
 
+def _elsewhere(module: str) -> _Any:
+    def find(name: str) -> _Any:
+        if name in __all__:
+            return globals()[name]
+        raise AttributeError(f"module `{module}` has no attribute `{name}`", name=name)
+
+    return find
+
+
 def _load() -> None:
     from ... import layers as older
 
+    loaded: list[_Any] = []
     for entry in older.__all__:
         known = getattr(older, entry)
         if _inspect.isroutine(known):
@@ -47,6 +57,13 @@ def _load() -> None:
             globals()[entry] = _layer(value) if name in _MODULES and is_own else value
             if entry not in __all__:
                 __all__.append(entry)
+        loaded.append(module)
+    # Users find functions of variables in the modules, too, `layers.tensor.fill_constant`, wherever Fluid has them.
+    for module in loaded:
+        for entry in module.__all__:
+            setattr(module, entry, globals()[entry])
+        if not hasattr(module, "__getattr__"):
+            setattr(module, "__getattr__", _elsewhere(module.__name__))
 
 
 _load()
