@@ -5,20 +5,23 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// The bytes that are kept back.
-const SPARE: Layout = match Layout::from_size_align(4 << 20, 4096) {
+/// A piece of what is kept back.
+const SPARE: Layout = match Layout::from_size_align(1 << 20, 4096) {
     Ok(layout) => layout,
     Err(_) => panic!("a size and an alignment of pages"),
 };
+
+/// How many pieces are kept back. They are given back one by one, so that no tensor takes all at once.
+const PIECES: usize = 4;
 
 /// What is larger than this is not small.
 const SMALL: usize = 1 << 18;
 
 #[global_allocator]
-static ALLOCATOR: Sparing = Sparing(AtomicPtr::new(ptr::null_mut()));
+static ALLOCATOR: Sparing = Sparing([const { AtomicPtr::new(ptr::null_mut()) }; PIECES]);
 
 /// The system's allocator, and what is kept back.
-struct Sparing(AtomicPtr<u8>);
+struct Sparing([AtomicPtr<u8>; PIECES]);
 
 // SAFETY: memory comes from the system's allocator and goes back to it, with the layouts that are given.
 unsafe impl GlobalAlloc for Sparing {
@@ -63,31 +66,35 @@ unsafe impl GlobalAlloc for Sparing {
 }
 
 impl Sparing {
-    /// Gives back what was kept, if it is there and asked for by something small.
+    /// Gives back a piece of what was kept, if there is one and it is asked for by something small.
     #[cold]
     fn spend(&self, size: usize) -> bool {
-        let spare = match size <= SMALL {
-            true => self.0.swap(ptr::null_mut(), Ordering::Relaxed),
-            false => ptr::null_mut(),
-        };
-        if !spare.is_null() {
-            // SAFETY: it came from there with this layout, and nobody else has it any more.
-            unsafe { System.dealloc(spare, SPARE) };
+        if size > SMALL {
+            return false;
         }
-        !spare.is_null()
+        let mut pieces = self.0.iter().map(|piece| piece.swap(ptr::null_mut(), Ordering::Relaxed));
+        let Some(spare) = pieces.find(|spare| !spare.is_null()) else { return false };
+        // SAFETY: it came from there with this layout, and nobody else has it any more.
+        unsafe { System.dealloc(spare, SPARE) };
+        true
     }
 }
 
-/// Keeps memory back, if none is.
+/// Keeps back what is missing, as far as there is memory.
 pub fn keep_back() {
-    if !ALLOCATOR.0.load(Ordering::Relaxed).is_null() {
-        return;
-    }
-    // SAFETY: the size is not zero.
-    let spare = unsafe { System.alloc(SPARE) };
-    let other = ALLOCATOR.0.swap(spare, Ordering::Relaxed);
-    if !other.is_null() {
-        // SAFETY: another thread has kept it back at the same time, with this layout.
-        unsafe { System.dealloc(other, SPARE) };
+    for piece in &ALLOCATOR.0 {
+        if !piece.load(Ordering::Relaxed).is_null() {
+            continue;
+        }
+        // SAFETY: the size is not zero.
+        let spare = unsafe { System.alloc(SPARE) };
+        let other = piece.swap(spare, Ordering::Relaxed);
+        if !other.is_null() {
+            // SAFETY: another thread has kept it back at the same time, with this layout.
+            unsafe { System.dealloc(other, SPARE) };
+        }
+        if spare.is_null() {
+            return;
+        }
     }
 }

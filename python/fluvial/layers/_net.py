@@ -7,7 +7,6 @@ import math
 from .. import _core
 from .._fault import fault
 from .._sequence import listed
-
 from ..initializer import Constant, Normal, Scaled
 from ._activations import activation
 from ._arguments import (
