@@ -170,23 +170,24 @@ def lstsq(a: TensorLike, b: TensorLike, rcond: float | None = None, *, driver: s
     return LstsqResult(found, residuals, matrix_rank(a), svdvals(a))
 
 
-def _decomposed(x: Tensor) -> tuple[Tensor, Tensor]:
-    """The factors in one matrix, and the rows of `x` in the order in which they stand there."""
+def _decomposed(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The factors in one matrix, the rows of `x` in the order in which they stand there, and with which row each was exchanged."""
     n_rows, n_columns = (known_size(x, axis, "lu") for axis in (-2, -1))
     order = _core.broadcast_to(_core.iota(n_rows, "int64"), (*x.shape[:-2], n_rows))
-    places = _core.iota(n_rows, "int64")
+    places, pivots = _core.iota(n_rows, "int64"), []
     for k in range(min(n_rows, n_columns)):
         # The largest element below stands on the diagonal afterwards.
         best = _core.argmax(_core.abs(x[..., k:, k]), -1, True) + k
         swap = _core.where(_core.eq(places, k), best, _core.where(_core.eq(places, best), k, places))
         x = _core.take_along_axis(x, _core.broadcast_to(_core.unsqueeze(swap, -1), x.shape), -2)
         order = _core.take_along_axis(order, swap, -1)
+        pivots.append(best + 1)
         if k + 1 < n_rows:
             factors = x[..., k + 1 :, k : k + 1] / x[..., k : k + 1, k : k + 1]
             rest = x[..., k + 1 :, k + 1 :] - factors @ x[..., k : k + 1, k + 1 :]
             below = _core.concat([x[..., k + 1 :, :k], factors, rest], -1)
             x = _core.concat([x[..., : k + 1, :], below], -2)
-    return x, order
+    return x, order, _core.cast(_core.concat(pivots, -1), "int32")
 
 
 def lu(x: TensorLike) -> LUResult:
@@ -203,7 +204,7 @@ def lu(x: TensorLike) -> LUResult:
         [[1.0, 2.0], [4.0, 3.0]]
     """
     x = as_tensor(x)
-    both, order = _decomposed(x)
+    both, order, _ = _decomposed(x)
     n_rows, n_columns = x.shape[-2], x.shape[-1]
     size = min(n_rows, n_columns)
     lower = _core.tril(both[..., :, :size], -1) + _core.eye(n_rows, size, 0, x.dtype)
@@ -212,15 +213,16 @@ def lu(x: TensorLike) -> LUResult:
 
 
 def lu_factor(x: TensorLike) -> LUFactorResult:
-    """The two triangles of `lu` in one matrix, and the order of the rows of `x` in it.
+    """The two triangles of `lu` in one matrix, and the exchanges of rows that lead there.
 
     Args:
         x: Matrices.
 
     Returns:
-        The triangles, without the ones; and for each row which one of `x` it comes from, counted from zero.
+        The triangles, without the ones; and for each row in turn with which one it was exchanged, counted from one.
     """
-    return LUFactorResult(*_decomposed(as_tensor(x)))
+    both, _, pivots = _decomposed(as_tensor(x))
+    return LUFactorResult(both, pivots)
 
 
 def lu_solve(factors: TensorLike, pivots: TensorLike, b: TensorLike) -> Tensor:
@@ -228,11 +230,19 @@ def lu_solve(factors: TensorLike, pivots: TensorLike, b: TensorLike) -> Tensor:
 
     Args:
         factors: The triangles.
-        pivots: The order of the rows.
+        pivots: The exchanges of rows.
         b: Matrices.
     """
     factors, b = as_tensor(factors), as_tensor(b)
-    order = _core.broadcast_to(_core.unsqueeze(as_tensor(pivots), -1), b.shape)
+    pivots = _core.cast(as_tensor(pivots), "int64") - 1
+    n_rows = known_size(factors, -2, "lu_solve")
+    places = _core.iota(n_rows, "int64")
+    order = _core.broadcast_to(places, (*factors.shape[:-2], n_rows))
+    for k in range(known_size(pivots, -1, "lu_solve")):
+        other = pivots[..., k : k + 1]
+        swap = _core.where(_core.eq(places, k), other, _core.where(_core.eq(places, other), k, places))
+        order = _core.take_along_axis(order, swap, -1)
+    order = _core.broadcast_to(_core.unsqueeze(order, -1), b.shape)
     lower = _core.triangular_solve(factors, _core.take_along_axis(b, order, -2), False, False, True)
     return _core.triangular_solve(factors, lower, True, False, False)
 

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from .._core import OtherNames, TensorLike
 
 
-def _floats(x: Any) -> Tensor:
+def floats(x: Any) -> Tensor:
+    """The tensor as floats."""
     x = as_tensor(x)
     return x if x.is_floating_point() else _core.cast(x, "float32")
 
@@ -98,7 +99,7 @@ def deg2rad(x: TensorLike) -> Tensor:
     Args:
         x: A tensor.
     """
-    return _floats(x) * (math.pi / 180)
+    return floats(x) * (math.pi / 180)
 
 
 def rad2deg(x: TensorLike) -> Tensor:
@@ -107,7 +108,7 @@ def rad2deg(x: TensorLike) -> Tensor:
     Args:
         x: A tensor.
     """
-    return _floats(x) * (180 / math.pi)
+    return floats(x) * (180 / math.pi)
 
 
 def frac(x: TensorLike) -> Tensor:
@@ -206,7 +207,7 @@ def ldexp(x: TensorLike, other: TensorLike) -> Tensor:
         x: A tensor.
         other: The exponents.
     """
-    return _core.mul(_floats(x), _core.exp2(_floats(other)))
+    return _core.mul(floats(x), _core.exp2(floats(other)))
 
 
 def logaddexp2(a: TensorLike, b: TensorLike) -> Tensor:
@@ -227,9 +228,9 @@ def logit(x: TensorLike, eps: float | None = None) -> Tensor:
         x: A tensor of probabilities.
         eps: If given, `x` is kept so far away from 0 and 1.
     """
-    x = _floats(x)
+    x = floats(x)
     if eps is not None:
-        x = _core.clip(x, eps, 1 - eps)
+        x = _core.minimum(_core.maximum(x, eps), 1 - eps)
     return _core.log(x / (1 - x))
 
 
@@ -239,7 +240,7 @@ def sinc(x: TensorLike) -> Tensor:
     Args:
         x: A tensor.
     """
-    x = _floats(x)
+    x = floats(x)
     zero = _core.eq(x, 0)
     angle = _core.where(zero, 1.0, x) * math.pi
     # Near zero the quotient has no slope; a square keeps the gradients of the tape at zero.
@@ -254,7 +255,7 @@ def xlogy(a: TensorLike, b: TensorLike) -> Tensor:
         b: A tensor.
     """
     a, b = _core.broadcast_tensors([a, b])
-    b = _floats(b)
+    b = floats(b)
     zero = _core.logical_and(_core.eq(a, 0), _core.logical_not(_core.isnan(b)))
     return a * _core.log(_core.where(zero, 1.0, b))
 

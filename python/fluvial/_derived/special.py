@@ -7,7 +7,7 @@ import math
 from .. import _core
 from .._core import Tensor
 from .._fault import fault
-from .products import as_tensor
+from .elementwise import floats
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def erfinv(x: TensorLike) -> Tensor:
         >>> round(fl.erfinv(fl.tensor(0.5)).item(), 5)
         0.47694
     """
-    x = as_tensor(x)
+    x = floats(x)
     wide = _core.cast(x, "float64")
     inside = _core.abs(wide) < 1
     y = _core.where(inside, wide, 0.0)
@@ -88,7 +88,7 @@ def i0(x: TensorLike) -> Tensor:
     Args:
         x: A tensor of floats.
     """
-    x = as_tensor(x)
+    x = floats(x)
     wide = _core.cast(x, "float64")
     # The function is even: the slope of `abs` at zero, which is zero, is its own.
     size = _core.abs(wide)

@@ -8,6 +8,7 @@ from collections import namedtuple
 from .. import _core
 from .._core import Tensor
 from .._fault import fault, renamed
+from .._tree import is_size
 from .products import as_tensor
 from .shapes import known_size
 
@@ -207,6 +208,7 @@ def cov(x: TensorLike, *, correction: int = 1, fweights: Any = None, aweights: A
         aweights: The weight of each observation, or None.
     """
     x = as_tensor(x)
+    x = x if x.is_floating_point() else _core.cast(x, "float32")
     rows = _core.reshape(x, (1, -1)) if x.ndim < 2 else x
     weights = None
     for given in (fweights, aweights):
@@ -222,7 +224,7 @@ def cov(x: TensorLike, *, correction: int = 1, fweights: Any = None, aweights: A
         rows = rows - _core.sum(rows * weights, 1, True) / total
         less = correction if aweights is None else correction * _core.sum(weights * _core.cast(as_tensor(aweights), rows.dtype)) / total
         found = (rows * weights) @ rows.T / (total - less)
-    return _core.reshape(found, ()) if x.ndim < 2 else found
+    return _core.reshape(found, ()) if x.ndim < 2 or is_size(x.shape[0], 1) else found
 
 
 def corrcoef(x: TensorLike) -> Tensor:

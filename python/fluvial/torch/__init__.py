@@ -24,9 +24,10 @@ from .. import (
     uint8,
 )
 from .._tensor import Device as device
-from . import _functions, _methods
+from . import _functions, _methods, _scalars
 from ._same import *  # type: ignore[assignment]
 from ._functions import *  # type: ignore[assignment]
+from ._options import *  # type: ignore[assignment]
 from ._files import load, save
 from ._state import (
     Generator,
@@ -49,6 +50,7 @@ newaxis = None
 inference_mode = no_grad
 strided = contiguous_format = "strided"
 
+_scalars.wrap(globals())
 _methods.register()
 
 

@@ -67,12 +67,6 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None,
     return made.track() if requires_grad else made
 
 
-def linspace(start: float, end: float, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: builtins.bool = False) -> Tensor:
-    """Numbers with equal distances between two, the last of which is one of them."""
-    made = fl.linspace(start, end, steps, dtype, device=device)
-    return made.track() if requires_grad else made
-
-
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: builtins.bool = False) -> Tensor:
     """Ones on the diagonal, else zeros."""
     made = fl.eye(n, m, dtype=dtype, device=device)
@@ -316,47 +310,6 @@ def equal(input: Tensor, other: Tensor) -> Any:
 # Parts and positions.
 
 
-def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: builtins.bool = False) -> Tensor:
-    """The elements at these positions, for each line along an axis."""
-    if input.ndim == 0:
-        return _core.reshape(input, index.shape)
-    # Other axes of the index may be shorter.
-    for axis in range(input.ndim):
-        if axis != dim % input.ndim and repr(index.shape[axis]) != repr(input.shape[axis]):
-            input = _core.narrow(input, axis, 0, index.shape[axis])
-    return _core.take_along_axis(input, index, dim)
-
-
-def _source(src: Any, index: Tensor, like: Tensor) -> Tensor:
-    if not isinstance(src, Tensor) or src.ndim == 0:
-        return _core.broadcast_to(_core.tensor(src, like.dtype), index.shape)
-    for axis in range(src.ndim):
-        if repr(src.shape[axis]) != repr(index.shape[axis]):
-            src = _core.narrow(src, axis, 0, index.shape[axis])
-    return src
-
-
-def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Tensor:
-    """The tensor with elements of another one, or a number, at positions along an axis."""
-    source = _source(value if src is None else src, index, input)
-    if reduce is not None:
-        return scatter_reduce(input, dim, index, source, {"add": "sum", "multiply": "prod"}[reduce])
-    return _core.scatter(input, dim, index, source)
-
-
-def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """The tensor with elements of another one added at positions along an axis."""
-    return _core.scatter_add(input, dim, index, _source(src, index, input))
-
-
-def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: builtins.bool = True) -> Tensor:
-    """The tensor with elements of another one combined at positions along an axis."""
-    if not include_self:
-        raise _fault(ValueError, "the elements of the tensor itself count", "start from zeros, ones or infinities")
-    reduce = {"amax": "max", "amin": "min"}.get(reduce, reduce)
-    return _core.scatter_reduce(input, dim, index, _source(src, index, input), reduce)
-
-
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
     """The tensor with parts of another one added at positions of an axis."""
     source = source if alpha == 1 else source * alpha
@@ -382,11 +335,6 @@ def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None, *, ou
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     """The elements moved along axes; what falls off comes in at the other end."""
     return fl.roll(input, shifts, dims)
-
-
-def flip(input: Tensor, dims: Any) -> Tensor:
-    """The elements in reverse order."""
-    return fl.flip(input, dims)
 
 
 def fliplr(input: Tensor) -> Tensor:
@@ -578,17 +526,6 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
 def chain_matmul(*matrices: Tensor) -> Tensor:
     """The product of several matrices."""
     return fl.linalg.multi_dot(list(matrices))
-
-
-def unique_consecutive(input: Tensor, return_inverse: builtins.bool = False, return_counts: builtins.bool = False) -> Any:
-    """The elements without those that equal the one before."""
-    return _statistics.unique_consecutive(input, return_inverse, return_counts)
-
-
-def histogram(input: Tensor, bins: int, *, range: Any) -> Any:
-    """How many elements fall into each part of an interval, and the ends of the parts."""
-    counts, edges = _core.histogram(input, bins, *range)
-    return _core.cast(counts, input.dtype), edges
 
 
 __all__ = [name for name in dict(globals()) if not name.startswith("_") and name not in (

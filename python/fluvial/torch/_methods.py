@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .._core import Tensor
 from .._flavour import is_torch
-from . import _functions
+from . import _functions, _options
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 TWO_MEANINGS = """
 add aminmax argsort chunk cross cummax cummin diff equal gather index_add index_put kthvalue max median min mode
 nanmedian nonzero norm quantile repeat_interleave roll round scatter scatter_add scatter_reduce softmax log_softmax sort split
-squeeze std sub svd take topk unbind unique unique_consecutive var movedim slogdet histogram rot90
+squeeze std sub svd take topk unbind unique unique_consecutive var movedim slogdet histogram rot90 bincount trace masked_fill tensor_split
 """.split()
 
 
@@ -50,6 +50,6 @@ def _both(name: str, theirs: Callable[..., Any]) -> Callable[..., Any]:
 def register() -> None:
     """Gives the class methods that ask whose meaning counts."""
     for name in TWO_MEANINGS:
-        setattr(Tensor, name, _both(name, getattr(_functions, name)))
+        setattr(Tensor, name, _both(name, getattr(_options, name, None) or getattr(_functions, name)))
     for function in (repeat, tile):
         setattr(Tensor, function.__name__, _both(function.__name__, function))

@@ -20,7 +20,6 @@ from ..._core import (
     kl_div,
     l1_loss,
     leaky_relu,
-    local_response_norm,
     margin_ranking_loss,
     mish,
     mse_loss,
@@ -49,7 +48,6 @@ from ..._core import hard_shrink as hardshrink
 from ..._core import log_sigmoid as logsigmoid
 from ..._core import soft_shrink as softshrink
 from ..._core import tanh_shrink as tanhshrink
-from ..._core import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from ..._derived import affine_grid, bilinear, embedding_bag, normalize, pdist
 from ..._derived.products import as_tensor
 from ..._fault import fault
@@ -163,6 +161,22 @@ def _adaptive_max(function: Any) -> Any:
 
 adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = map(
     _adaptive_max, (_core.adaptive_max_pool1d, _core.adaptive_max_pool2d, _core.adaptive_max_pool3d)
+)
+
+
+def _adaptive_avg(function: Any) -> Any:
+    def pool(input: Tensor, output_size: Any) -> Tensor:
+        if isinstance(output_size, (list, tuple)) and None in output_size:
+            sizes = input.shape[input.ndim - len(output_size) :]
+            output_size = [size if wanted is None else wanted for wanted, size in zip(output_size, sizes)]
+        return function(input, output_size)
+
+    pool.__name__, pool.__doc__ = function.__name__, function.__doc__
+    return pool
+
+
+adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = map(
+    _adaptive_avg, (_core.adaptive_avg_pool1d, _core.adaptive_avg_pool2d, _core.adaptive_avg_pool3d)
 )
 
 
@@ -331,8 +345,16 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
     return _core.huber_loss(input, target, reduction=reduction, delta=delta)
 
 
-def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor, full: builtins.bool = False, eps: float = 1e-6, reduction: str = "mean") -> Tensor:
+def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
+    """Channels over a power of the mean square of their neighbours."""
+    return _core.local_response_norm(input, size=size, alpha=alpha, beta=beta, k=k)
+
+
+def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: builtins.bool = False, eps: float = 1e-6, reduction: str = "mean") -> Tensor:
     """The loss of a normal distribution."""
+    var = as_tensor(var)
+    var = _core.unsqueeze(var, -1) if 0 < var.ndim < input.ndim else var
+    target, var = (_core.broadcast_to(part, input.shape) for part in (target, var))
     return _core.gaussian_nll_loss(input, target, var, reduction=reduction, full=full, eps=eps)
 
 
@@ -347,9 +369,11 @@ def ctc_loss(
 
 def scaled_dot_product_attention(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Any = None, dropout_p: float = 0.0,
-    is_causal: builtins.bool = False, scale: float | None = None,
+    is_causal: builtins.bool = False, scale: float | None = None, enable_gqa: builtins.bool = False,
 ) -> Tensor:  # fmt: skip
     """Attention."""
+    if enable_gqa:
+        raise fault(ValueError, "heads of keys are not shared by several of queries", "repeat them with `repeat_interleave`")
     return _core.scaled_dot_product_attention(query, key, value, attn_mask, causal=is_causal, dropout=dropout_p, scale=scale)
 
 
