@@ -119,6 +119,17 @@ class TestEachType:
         for path in (tmp_path / "program.fl", tmp_path / "program.flb"):
             program.save(path)
             same(fl.load(path)(fl.tensor(a)), expected)
+        fl.save_safetensors({"a": fl.tensor(a)}, tmp_path / "a.safetensors")
+        same(fl.load_safetensors(tmp_path / "a.safetensors")["a"], a)
+        np.save(tmp_path / "a.npy", a)
+        batch = next(iter(fl.batch_reader(tmp_path / "a.npy", len(a))))
+        same(batch if isinstance(batch, fl.Tensor) else batch[0], a)
+
+    def test_models_of_others(self, name, tmp_path):
+        a = ends(name)
+        program = fl.build(lambda x: fl.concat([x, fl.from_numpy(a)]), {"x": fl.tensor(a).type_text})
+        fl.onnx.save(program, tmp_path / "model.onnx")
+        same(fl.onnx.load(tmp_path / "model.onnx")(fl.tensor(a)), np.concatenate([a, a]))
 
 
 def test_promotion_as_in_numpy():

@@ -99,7 +99,8 @@ impl Header {
         let Some((descr, sizes, fortran)) = Header::parse(header) else {
             return Err(broken("its header is not understood"));
         };
-        let found = DType::ALL.into_iter().find(|&dtype| self::descr(dtype).as_deref() == Some(descr));
+        let found =
+            DType::ALL.into_iter().find(|&dtype| self::descr(dtype).as_deref() == Some(descr));
         let Some(dtype) = found else {
             return Err(fault(format!(
                 "`{path}` has elements of the type `{descr}`, which is not known"

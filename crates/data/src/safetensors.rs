@@ -237,7 +237,8 @@ impl Reader<'_> {
                 match key.as_str() {
                     "dtype" => {
                         let word = reader.string()?;
-                        dtype = Some(DType::ALL.into_iter().find(|&known| self::word(known) == word)?);
+                        dtype =
+                            Some(DType::ALL.into_iter().find(|&known| self::word(known) == word)?);
                     }
                     "shape" => sizes = Some(reader.numbers()?),
                     "data_offsets" => place = Some(reader.numbers()?),

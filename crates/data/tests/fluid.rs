@@ -70,13 +70,13 @@ fn other_records_are_bytes() {
 fn sequences_are_samples() {
     for given in [settings(&[]), settings(&[("split", Setting::Bool(true))])] {
         let data = open(golden("cpp_sequences"), &given).unwrap();
-        assert_eq!(shown(data.fields()), ["0: i64[size0_0, 1]", "1: i32[]"]);
+        assert_eq!(shown(data.fields()), ["0: i64[size0_0, 1]", "1: i16[]"]);
         assert_eq!(data.len(), 6);
         let sample = data.get(5).unwrap();
         assert_eq!(sample[0].to_vec::<i64>().unwrap(), [22, 23]);
         assert_eq!((sample[0].dims(), sample[1].item::<i32>().unwrap()), (&[2, 1][..], 2));
         assert_eq!(data.get(0).unwrap()[0].dims(), [0, 1]);
-        assert_eq!(data.get(4).unwrap()[1].dtype(), DType::I32);
+        assert_eq!(data.get(4).unwrap()[1].dtype(), DType::I16);
         assert_eq!(data.get(4).unwrap()[1].item::<i32>().unwrap(), -2);
     }
     let whole =

@@ -136,7 +136,7 @@ fn idx_files_are_images_and_labels() {
     let floats = opened("idx", &["floats.idx"], &Settings::new()).unwrap();
     assert_eq!(f32s(&floats.gather(&[1, 0]).unwrap()[0]), [3.0, 4.0, 1.5, -2.0]);
     let shorts = opened("idx", &["shorts.idx"], &Settings::new()).unwrap();
-    assert_eq!(shorts.gather(&[0, 2]).unwrap()[0].to_vec::<i32>().unwrap(), [-1, 300]);
+    assert_eq!(shorts.gather(&[0, 2]).unwrap()[0].to_vec::<i16>().unwrap(), [-1, 300]);
     let message = error(opened("idx", &["images.idx", "shorts.idx"], &Settings::new()));
     assert!(message.contains("has 5 samples in `image`, but 3 in `label`"), "{message}");
     let short = Input::memory("i", vec![0, 0, 8, 1, 0, 0, 0, 9, 1]);

@@ -137,8 +137,7 @@ impl DType {
     /// `u64` and a signed one: these meet in `f64`, as in NumPy.
     #[inline]
     pub const fn promote(self, other: DType) -> DType {
-        let (low, high) =
-            if (self as u8) < (other as u8) { (self, other) } else { (other, self) };
+        let (low, high) = if (self as u8) < (other as u8) { (self, other) } else { (other, self) };
         match (low.kind(), high.kind()) {
             (Kind::Unsigned, Kind::Signed) if low.size() >= high.size() => match low {
                 DType::U8 => DType::I16,

@@ -80,7 +80,8 @@ pub(super) fn element_bytes(dtype: DType, text: &str) -> Option<[u8; 8]> {
         _ => {
             let (least, most) = dtype.range()?;
             let number = text.parse::<i128>().ok()?;
-            (least..=most).contains(&number).then_some(number as u64)?
+            let signed = dtype.is_signed() || !text.starts_with('-');
+            (signed && (least..=most).contains(&number)).then_some(number as u64)?
         }
     };
     Some(bits.to_le_bytes())

@@ -278,7 +278,7 @@ mod tests {
         let small = [0, 1, 2, 3, 7, 31, 32, 33, 1000, -1, -2, -3, -7, -1000];
         check_type::<i32>(&[&small[..], &[i32::MAX as i64, i32::MIN as i64]].concat());
         check_type::<i64>(&small);
-        check_type::<u64>(&[0, 1, 2, 3, 7, 63, 64, 65, 1000, 1 << 40, i64::MAX]);
+        check_type::<u64>(&[0, 1, 2, 3, 7, 63, 64, 65, 1000, 1 << 40]);
     }
 
     #[test]
