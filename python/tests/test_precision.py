@@ -115,8 +115,8 @@ def test_files_have_the_casts(tmp_path):
         program = fl.build(net, {"x": "f32[n, 4]"})
         expected = net(X)
     assert "cast" in program.text() and "bf16" in program.text()
-    program.save(tmp_path / "net.flp")
-    found = fl.Program.load(tmp_path / "net.flp")(X)
+    program.save(tmp_path / "net.flb")
+    found = fl.Program.load(tmp_path / "net.flb")(X)
     assert found.dtype == fl.bfloat16
     assert found.astype("float32").tolist() == expected.astype("float32").tolist()
 
