@@ -246,6 +246,24 @@ def test_steps_with_infinite_gradients_are_left_out(mode):
     assert scaler.state_dict()["_growth_tracker"] == 1
 
 
+def test_a_step_in_a_program_and_the_update_outside():
+    net = fl.nn.Linear(4, 1)
+    optimizer, scaler = fl.optimizer.SGD(net.parameters(), 0.1), fl.GradScaler(growth_interval=2, init_scale=8.0)
+
+    @fl.function
+    def step(x):
+        optimizer.zero_grad()
+        scaler.scale(fl.sum(net(x))).backward()
+        scaler.step(optimizer)
+
+    for _ in range(4):
+        step(X)
+        scaler.update()
+    assert scaler.get_scale() == 32.0
+    with pytest.raises(RuntimeError, match="no gradients were looked at"):
+        scaler.update()
+
+
 def test_both_modes_of_a_scaler_have_the_same_bits():
     assert _train("lines", 5, (1,))[0] == _train("function", 5, (1,))[0]
 
