@@ -82,6 +82,8 @@ class _Scale(Layer):
         self.scale = Buffer((), "float32", Constant(scale))
         self.growth = Buffer((), "int64", Constant(0))
         self.found_inf = Buffer((), "float32", Constant(0.0))
+        #: Whether gradients were looked at since the last `update`.
+        self.looked = Buffer((), "bool", Constant(0))
 
 
 class GradScaler:
@@ -159,7 +161,7 @@ class GradScaler:
             return
         if id(optimizer) in self._found:
             raise fault(RuntimeError, "the gradients of this optimizer are divided already", "call `update` once for each step")
-        from ._ops import all, isfinite, logical_and, logical_not
+        from ._ops import all, isfinite, logical_and, logical_not, logical_or
 
         factor = 1.0 / self._states.scale
         finite: Tensor | None = None
@@ -178,6 +180,7 @@ class GradScaler:
             from ._ops import maximum
 
             self._states.found_inf.set(maximum(self._states.found_inf, found.astype("float32")))
+            self._states.looked.set(logical_or(found, finite))
 
     def step(self, optimizer: Optimizer) -> None:
         """Updates the parameters, unless a gradient is infinite or NaN.
@@ -209,7 +212,9 @@ class GradScaler:
         """
         if not self._enabled:
             return
-        if not self._found and new_scale is None:
+        # A program may have looked at them; one that is being built knows only when it runs.
+        looked = self._found or _core.is_building() or self._states.looked.item()
+        if not looked and new_scale is None:
             raise fault(RuntimeError, "no gradients were looked at since the last `update`", "call `step` or `unscale_` before")
         self._found.clear()
         from ._ops import eq, gt, logical_or
@@ -227,6 +232,7 @@ class GradScaler:
             else:
                 states.scale.set(_core.tensor(float(new_scale)).astype("float32"))  # type: ignore[arg-type]
             states.found_inf.set(states.found_inf * 0.0)
+            states.looked.set(states.found_inf > 0.0)
 
     def get_scale(self) -> float:
         """The number."""

@@ -115,8 +115,8 @@ def test_files_have_the_casts(tmp_path):
         program = fl.build(net, {"x": "f32[n, 4]"})
         expected = net(X)
     assert "cast" in program.text() and "bf16" in program.text()
-    program.save(tmp_path / "net.flp")
-    found = fl.Program.load(tmp_path / "net.flp")(X)
+    program.save(tmp_path / "net.flb")
+    found = fl.Program.load(tmp_path / "net.flb")(X)
     assert found.dtype == fl.bfloat16
     assert found.astype("float32").tolist() == expected.astype("float32").tolist()
 
@@ -244,6 +244,24 @@ def test_steps_with_infinite_gradients_are_left_out(mode):
     assert weights[2] == weights[1] and weights[3] != weights[2]
     assert optimizer.state_dict()["adam.step"].item() == 5
     assert scaler.state_dict()["_growth_tracker"] == 1
+
+
+def test_a_step_in_a_program_and_the_update_outside():
+    net = fl.nn.Linear(4, 1)
+    optimizer, scaler = fl.optimizer.SGD(net.parameters(), 0.1), fl.GradScaler(growth_interval=2, init_scale=8.0)
+
+    @fl.function
+    def step(x):
+        optimizer.zero_grad()
+        scaler.scale(fl.sum(net(x))).backward()
+        scaler.step(optimizer)
+
+    for _ in range(4):
+        step(X)
+        scaler.update()
+    assert scaler.get_scale() == 32.0
+    with pytest.raises(RuntimeError, match="no gradients were looked at"):
+        scaler.update()
 
 
 def test_both_modes_of_a_scaler_have_the_same_bits():

@@ -155,7 +155,11 @@ def test_scan_inside():
         return sums
 
     expected = np.stack([running(row).numpy() for row in A["x"]])
-    np.testing.assert_allclose(fl.vmap(running)(A["x"]).numpy(), expected, rtol=1e-12)
+    mapped = fl.vmap(running)
+    np.testing.assert_allclose(mapped(A["x"]).numpy(), expected, rtol=1e-12)
+    inner = fl.vmap(fl.grad(lambda xs: fl.sum(running(xs) ** 2)))
+    expected = np.stack([fl.grad(lambda xs: fl.sum(running(xs) ** 2))(row).numpy() for row in A["x"]])
+    np.testing.assert_allclose(inner(A["x"]).numpy(), expected, rtol=1e-12)
 
 
 # What vmap takes and gives.
@@ -323,7 +327,8 @@ def test_recurrent_layers():
     def total(params, x):
         return fl.sum(fl.functional_call(lstm, params, x)[0] ** 2)
 
-    found = fl.vmap(fl.grad(total), (None, 0))(params, x)
+    mapped = fl.vmap(fl.grad(total), (None, 0))
+    found = mapped(params, x)
     for i in range(4):
         for name, grad in fl.grad(total)(params, x[i]).items():
             np.testing.assert_allclose(found[name].numpy()[i], grad.numpy(), rtol=1e-4, atol=1e-6)

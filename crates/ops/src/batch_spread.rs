@@ -14,9 +14,20 @@ pub(crate) fn spread(
     params: &[bool],
     randomness: Randomness,
 ) -> std::result::Result<Vec<bool>, Refused> {
+    spread_with(block, params, randomness, 0)
+}
+
+/// The same of a block whose first parameters are carried: lists among them may become batched, which is looked at where
+/// they begin.
+fn spread_with(
+    block: &Block,
+    params: &[bool],
+    randomness: Randomness,
+    n_carried: usize,
+) -> std::result::Result<Vec<bool>, Refused> {
     let mut flags = params.to_vec();
     flags.resize(block.types.len(), false);
-    let mut empty: Vec<ValueId> = Vec::new();
+    let mut empty: Vec<ValueId> = (0..n_carried as ValueId).collect();
     for call in &block.calls {
         let own: SmallVec<[bool; 8]> = call.inputs.iter().map(|&id| flags[id as usize]).collect();
         if call.op.downcast::<ListNew>().is_some() {
@@ -117,7 +128,7 @@ pub(crate) fn of_loop(
     let mut carried = inputs[1..=n].to_vec();
     loop {
         let params: Vec<bool> = carried.iter().chain(&inputs[1 + n..]).copied().collect();
-        let flags = spread(&op.body, &params, randomness)?;
+        let flags = spread_with(&op.body, &params, randomness, n)?;
         let results: Vec<bool> = op.body.results.iter().map(|&id| flags[id as usize]).collect();
         let by_rows = inputs[0] || results[0];
         let next = |i: usize| {

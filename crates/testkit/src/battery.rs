@@ -2,9 +2,8 @@
 //!
 //! A sample says what comes of one call. From it follow: the refusal in both modes; or the outputs,
 //! also of inputs in other layouts, element types and sizes; the same outputs by programs, with
-//! known and with symbolic sizes, and from files; gradients to second order; and batches of calls at once.
+//! known and with symbolic sizes, and from files; and gradients to second order.
 
-mod batches;
 mod forward;
 mod gradients;
 mod refused;
@@ -53,7 +52,6 @@ pub fn check_sample(sample: &Sample) -> Check {
     forward::dtypes(&call, &sample.expect).context("other element types")?;
     refused::check_spoiled(&call)?;
     gradients::check(&call).context("gradients")?;
-    batches::check(&call).context("a batch")?;
     sizes::symbolic(&call).context("symbolic sizes")?;
     sizes::empty(&call).context("no elements")?;
     sizes::scalars(&call, &sample.expect).context("0-d")
