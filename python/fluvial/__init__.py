@@ -70,7 +70,7 @@ from ._program import build, building, compile
 from ._array_api import *  # type: ignore[assignment]
 from ._methods import where
 from ._lazy import Constant, Variable
-from ._io import (
+from ._io import (  # type: ignore[assignment]
     load,
     load_model,
     load_persistables,
