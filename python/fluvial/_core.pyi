@@ -2436,7 +2436,7 @@ def gru(x: TensorLike, h0: TensorLike | None, weights: Sequence[TensorLike], len
         batch_first: Whether the batch is the first axis of input and output.
         nonlinearity: What is applied to the sums; for [`rnn`] only. One of "tanh", "relu".
         dropout: The probability that an element is dropped between layers.
-        projection: Whether each layer and direction has a last weight `w_hr`, by which its state becomes its output; for [`lstm`](super::lstm()) only.
+        projection: Whether each layer and direction has a last weight `w_hr`, by which its state becomes its output; for `lstm` only.
     """
 
 def gru_cell(x: TensorLike, h: TensorLike, w_ih: TensorLike, w_hh: TensorLike, b_ih: TensorLike | None = None, b_hh: TensorLike | None = None) -> Tensor:
@@ -3100,7 +3100,7 @@ def lstm(x: TensorLike, h0: TensorLike | None, c0: TensorLike | None, weights: S
         batch_first: Whether the batch is the first axis of input and output.
         nonlinearity: What is applied to the sums; for [`rnn`] only. One of "tanh", "relu".
         dropout: The probability that an element is dropped between layers.
-        projection: Whether each layer and direction has a last weight `w_hr`, by which its state becomes its output; for [`lstm`](super::lstm()) only.
+        projection: Whether each layer and direction has a last weight `w_hr`, by which its state becomes its output; for `lstm` only.
     """
 
 def lstm_cell(x: TensorLike, h: TensorLike, c: TensorLike, w_ih: TensorLike, w_hh: TensorLike, b_ih: TensorLike | None = None, b_hh: TensorLike | None = None) -> tuple[Tensor, Tensor]:
@@ -3945,7 +3945,7 @@ def rnn(x: TensorLike, h0: TensorLike | None, weights: Sequence[TensorLike], len
         batch_first: Whether the batch is the first axis of input and output.
         nonlinearity: What is applied to the sums; for [`rnn`] only. One of "tanh", "relu".
         dropout: The probability that an element is dropped between layers.
-        projection: Whether each layer and direction has a last weight `w_hr`, by which its state becomes its output; for [`lstm`](super::lstm()) only.
+        projection: Whether each layer and direction has a last weight `w_hr`, by which its state becomes its output; for `lstm` only.
     """
 
 def rnn_cell(x: TensorLike, h: TensorLike, w_ih: TensorLike, w_hh: TensorLike, b_ih: TensorLike | None, b_hh: TensorLike | None, nonlinearity: str) -> Tensor:
