@@ -51,6 +51,13 @@ def of_call(call, shape):
     return {"outputs": listed([y]), "inputs": [listed(x.grad)]}
 
 
+def of_bag(make):
+    layer, inputs = make(torch.nn, torch.tensor(cases.numbers(5, 3, seed=7)), torch.tensor)
+    y = layer(*inputs)
+    (y * torch.cos(y)).sum().backward()
+    return {"outputs": listed(y), "gradient": listed(layer.weight.grad)}
+
+
 def loss_of(w, b):
     return ((torch.tanh(torch.tensor(cases.X) @ w + b) - torch.tensor(cases.Y)) ** 2).mean()
 
@@ -129,6 +136,7 @@ if __name__ == "__main__":
     record = {
         "torch": torch.__version__.split("+")[0],
         "layers": {name: of_layer(make, shapes) for name, make, shapes in cases.LAYERS},
+        "bags": {name: of_bag(make) for name, make in cases.BAGS},
         "calls": {name: of_call(call, shape) for name, call, shape in cases.CALLS},
         "optimizers": {name: of_optimizer(make) for name, make in cases.OPTIMIZERS},
         "closures": {name: of_closure(make) for name, make in cases.CLOSURES},

@@ -82,7 +82,7 @@ from ._derived import *  # type: ignore[assignment,no-redef]
 from ._methods import where  # type: ignore[no-redef]
 from . import _inplace, _tensor
 from ._lazy import Constant, Variable
-from ._io import (
+from ._io import (  # type: ignore[assignment]
     load,
     load_model,
     load_persistables,

@@ -3535,7 +3535,7 @@ def gru(x: TensorLike, h0: TensorLike | None, weights: Sequence[TensorLike], len
         batch_first: Whether the batch is the first axis of input and output.
         nonlinearity: What is applied to the sums; for [`rnn`] only. One of "tanh", "relu".
         dropout: The probability that an element is dropped between layers.
-        projection: Whether each layer and direction has a last weight `w_hr`, by which its state becomes its output; for [`lstm`](super::lstm()) only.
+        projection: Whether each layer and direction has a last weight `w_hr`, by which its state becomes its output; for `lstm` only.
     """
 @overload
 def gru(input: TensorLike, h0: TensorLike | None, weights: Sequence[TensorLike], lengths: TensorLike | None = None, *, layers: int = 1, bidirectional: builtins.bool = False, bias: builtins.bool = True, batch_first: builtins.bool = False, nonlinearity: str = "tanh", dropout: float = 0.0, projection: builtins.bool = False) -> tuple[Tensor, Tensor]: ...
@@ -4355,7 +4355,7 @@ def lstm(x: TensorLike, h0: TensorLike | None, c0: TensorLike | None, weights: S
         batch_first: Whether the batch is the first axis of input and output.
         nonlinearity: What is applied to the sums; for [`rnn`] only. One of "tanh", "relu".
         dropout: The probability that an element is dropped between layers.
-        projection: Whether each layer and direction has a last weight `w_hr`, by which its state becomes its output; for [`lstm`](super::lstm()) only.
+        projection: Whether each layer and direction has a last weight `w_hr`, by which its state becomes its output; for `lstm` only.
     """
 @overload
 def lstm(input: TensorLike, h0: TensorLike | None, c0: TensorLike | None, weights: Sequence[TensorLike], lengths: TensorLike | None = None, *, layers: int = 1, bidirectional: builtins.bool = False, bias: builtins.bool = True, batch_first: builtins.bool = False, nonlinearity: str = "tanh", dropout: float = 0.0, projection: builtins.bool = False) -> tuple[Tensor, Tensor, Tensor]: ...
@@ -5404,7 +5404,7 @@ def rnn(x: TensorLike, h0: TensorLike | None, weights: Sequence[TensorLike], len
         batch_first: Whether the batch is the first axis of input and output.
         nonlinearity: What is applied to the sums; for [`rnn`] only. One of "tanh", "relu".
         dropout: The probability that an element is dropped between layers.
-        projection: Whether each layer and direction has a last weight `w_hr`, by which its state becomes its output; for [`lstm`](super::lstm()) only.
+        projection: Whether each layer and direction has a last weight `w_hr`, by which its state becomes its output; for `lstm` only.
     """
 @overload
 def rnn(input: TensorLike, h0: TensorLike | None, weights: Sequence[TensorLike], lengths: TensorLike | None = None, *, layers: int = 1, bidirectional: builtins.bool = False, bias: builtins.bool = True, batch_first: builtins.bool = False, nonlinearity: str = "tanh", dropout: float = 0.0, projection: builtins.bool = False) -> tuple[Tensor, Tensor]: ...

@@ -335,6 +335,49 @@ class TestErrors:
         assert fl.read_state("kept.step").item() == 3
 
 
+class TestScopesAndSteps:
+    @pytest.mark.parametrize("kind", [optim.Adam, optim.NAdam])
+    def test_names_of_two_scopes_are_remembered_apart(self, kind):
+        """What an optimizer of names remembers belongs to the scope of the names."""
+
+        def train(optimizer, state, n):
+            with state:
+                for _ in range(n):
+                    w = fl.parameter("w", (2,), init=lambda *_: fl.tensor([1.0, -2.0]))
+                    optimizer.minimize(fl.sum(fl.square(w)))
+                return fl.read_state("w").tolist(), optimizer.state_dict()[f"{optimizer.name}.step"].item()
+
+        alone = train(kind(["w"], 0.1), fl.State(), 3)
+        both, first, second = kind(["w"], 0.1), fl.State(), fl.State()
+        assert train(both, first, 3) == alone and train(both, second, 3) == alone
+        assert train(both, first, 1)[1] == 4 and train(both, second, 0)[1] == 3
+
+    def test_a_rate_that_is_set_holds_in_all_scopes(self):
+        optimizer = optim.SGD(["w"], 0.5)
+        optimizer.set_learning_rate(0.25)
+        for _ in range(2):
+            with fl.State():
+                w = fl.parameter("w", (1,), init=1.0)
+                optimizer.minimize(fl.sum(w))
+                assert fl.read_state("w").tolist() == [0.75]
+
+    def test_layers_that_are_made_in_each_step_are_an_error_at_the_line(self):
+        optimizer = optim.SGD(learning_rate=0.1)
+        x = fl.ones((1, 2))
+        with pytest.raises(Exception, match="made anew in each step") as error:
+            for _ in range(4):
+                net = nn.Linear(2, 1)
+                optimizer.minimize(fl.sum(net(x)))
+        assert __file__ in str(error.value)
+
+    def test_layers_that_last_are_none(self):
+        optimizer, x = optim.SGD(learning_rate=0.1), fl.ones((1, 2))
+        for _ in range(3):
+            net = nn.Linear(2, 1)
+            for _ in range(2):
+                optimizer.minimize(fl.sum(net(x)))
+
+
 class TestOwnership:
     def test_two_share_nothing(self):
         net, x = nn.Linear(2, 1, name="net"), fl.full((1, 2), 1.0)

@@ -79,6 +79,27 @@ class TestLayers:
         for found, wanted in zip(fl.function(lambda *x: gradients(other, *x))(*inputs), by_line, strict=True):
             np.testing.assert_allclose(found.numpy(), wanted.numpy(), 1e-13, 1e-15)
 
+    @pytest.mark.parametrize(("make", "name"), named(cases.BAGS))
+    def test_bags(self, make, name):
+        want = GOLDEN["bags"][name]
+        layer, inputs = make(nn, fl.tensor(cases.numbers(5, 3, seed=7)), fl.tensor)
+        y = layer(*inputs)
+        close(y, want["outputs"])
+        loss_of([y]).backward()
+        close(layer.weight.grad, want["gradient"])
+        assert fl.function(lambda *x: layer(*x))(*inputs).tolist() == y.tolist()
+
+    def test_what_bags_cannot(self):
+        with pytest.raises(ValueError, match="how often a row is used"):
+            nn.EmbeddingBag(3, 2, scale_grad_by_freq=True)
+        with pytest.raises(ValueError, match="only sums of rows"):
+            nn.EmbeddingBag(3, 2)(fl.tensor([[0, 1]]), None, fl.ones((1, 2)))
+        with pytest.raises(ValueError, match="axes for bags"):
+            nn.EmbeddingBag(3, 2)(fl.tensor([0, 1]))
+        weighted = nn.EmbeddingBag.from_pretrained(fl.ones((3, 2)), mode="sum", include_last_offset=True)
+        y = weighted(fl.tensor([0, 1, 2]), fl.tensor([0, 1, 3]), fl.tensor([1.0, 2.0, 3.0]))
+        assert y.tolist() == [[1.0, 1.0], [5.0, 5.0]]
+
     @pytest.mark.parametrize(("call", "shape", "name"), named(cases.CALLS))
     def test_calls(self, call, shape, name):
         want = GOLDEN["calls"][name]

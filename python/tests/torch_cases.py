@@ -101,6 +101,28 @@ def unpooled1d(nn, x):
     return nn.MaxUnpool1d(3)(y, places)
 
 
+def bags(**options):
+    """A function of a table, whose rows are looked up in bags."""
+
+    def call(nn, table, tensor):
+        layer = nn.EmbeddingBag.from_pretrained(table, freeze=False, **options)
+        return layer, [tensor([[1, 2, 4], [3, 3, 0]])]
+
+    def by_offsets(nn, table, tensor):
+        layer = nn.EmbeddingBag.from_pretrained(table, freeze=False, **options)
+        return layer, [tensor([1, 2, 4, 3, 3, 0]), tensor([0, 2, 2, 3])]
+
+    return call, by_offsets
+
+
+#: Name, a function that makes a layer of a table of 5 rows of 3, and gives its inputs.
+BAGS = [
+    (f"{mode}_{kind}_{padding}", make)
+    for mode in ("sum", "mean", "max")
+    for padding in (None, 3)
+    for kind, make in zip(("rows", "offsets"), bags(mode=mode, padding_idx=padding))
+]
+
 #: Functions of layers and of one input.
 CALLS = [("max_unpool2d", unpooled, (1, 2, 5, 4)), ("max_unpool1d", unpooled1d, (2, 2, 7))]
 

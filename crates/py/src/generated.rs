@@ -2623,7 +2623,7 @@ fn group_norm(
 ///     batch_first: Whether the batch is the first axis of input and output.
 ///     nonlinearity: What is applied to the sums; for [`rnn`] only. One of "tanh", "relu".
 ///     dropout: The probability that an element is dropped between layers.
-///     projection: Whether each layer and direction has a last weight `w_hr`, by which its state becomes its output; for [`lstm`](super::lstm()) only.
+///     projection: Whether each layer and direction has a last weight `w_hr`, by which its state becomes its output; for `lstm` only.
 #[pyfunction]
 #[pyo3(signature = (x, h0, weights, lengths=None, *, layers=1, bidirectional=false, bias=true, batch_first=false, nonlinearity="tanh", dropout=FloatArg(0.0), projection=false))]
 #[pyo3(
@@ -3913,7 +3913,7 @@ fn lp_pool3d(
 ///     batch_first: Whether the batch is the first axis of input and output.
 ///     nonlinearity: What is applied to the sums; for [`rnn`] only. One of "tanh", "relu".
 ///     dropout: The probability that an element is dropped between layers.
-///     projection: Whether each layer and direction has a last weight `w_hr`, by which its state becomes its output; for [`lstm`](super::lstm()) only.
+///     projection: Whether each layer and direction has a last weight `w_hr`, by which its state becomes its output; for `lstm` only.
 #[pyfunction]
 #[pyo3(signature = (x, h0, c0, weights, lengths=None, *, layers=1, bidirectional=false, bias=true, batch_first=false, nonlinearity="tanh", dropout=FloatArg(0.0), projection=false))]
 #[pyo3(
@@ -5597,7 +5597,7 @@ fn rng_stream(py: Python<'_>, stream: &Bound<'_, PyAny>, name: &str) -> PyResult
 ///     batch_first: Whether the batch is the first axis of input and output.
 ///     nonlinearity: What is applied to the sums; for [`rnn`] only. One of "tanh", "relu".
 ///     dropout: The probability that an element is dropped between layers.
-///     projection: Whether each layer and direction has a last weight `w_hr`, by which its state becomes its output; for [`lstm`](super::lstm()) only.
+///     projection: Whether each layer and direction has a last weight `w_hr`, by which its state becomes its output; for `lstm` only.
 #[pyfunction]
 #[pyo3(signature = (x, h0, weights, lengths=None, *, layers=1, bidirectional=false, bias=true, batch_first=false, nonlinearity="tanh", dropout=FloatArg(0.0), projection=false))]
 #[pyo3(

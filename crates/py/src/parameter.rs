@@ -463,6 +463,11 @@ impl Parameter {
             true => own.shape(py)?.into_any(),
             false => py.None().into_bound(py),
         };
+        if own.inner.is_sized() {
+            // What was given for its first value is not in `init`.
+            let _scope = (core::imperative(), core::no_grad());
+            drop(raised(py, own.inner.get())?);
+        }
         let value = match own.inner.cell().get() {
             Some(value) => {
                 Bound::new(py, Tensor::new(Var::new(raised(py, value.value())?.clone())))?

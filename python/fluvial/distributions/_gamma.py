@@ -16,9 +16,12 @@ _LARGE, _TERMS = 60.0, 320
 
 def standard_gamma(shape: Tensor) -> Tensor:
     """Values of gamma distributions of rate one, by the method of Marsaglia and Tsang (2000)."""
+    records = _core.is_recording()
     with _core.no_grad():
         a = shape.detach()
         found = _drawn(a)
+        if not records:
+            return found
         slope = _slope(_core.cast(a, "float64"), _core.cast(found, "float64"))
         slope = _core.cast(slope, a.dtype)
     # The value is what was drawn; the gradient is that of the value at a fixed probability.

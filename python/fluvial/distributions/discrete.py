@@ -10,6 +10,8 @@ from .distribution import Distribution, expanded, sum_last, values
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from .._core import Tensor, TensorLike
     from .distribution import Shape
 
@@ -293,10 +295,10 @@ class Categorical(Distribution):
             self.probs = given / _core.sum(given, -1, True)
             least = 1.2e-7 if given.dtype.name == "float32" else 2.3e-16
             self.logits = _core.log(_core.clip(self.probs, least, 1.0 - least))
-        self._classes = given.shape[-1]
+        self._classes: Any = given.shape[-1]
 
     @property
-    def param_shape(self) -> tuple[int, ...]:
+    def param_shape(self) -> tuple[Any, ...]:
         """The shape of the probabilities."""
         return self.probs.shape
 

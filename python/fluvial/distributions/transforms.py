@@ -111,7 +111,9 @@ class AffineTransform(Transform):
     """
 
     def __init__(self, loc: TensorLike, scale: TensorLike, event_dim: int = 0) -> None:
-        self.loc, self.scale, self.event_dim = loc, scale, event_dim
+        self.loc: Any = loc
+        self.scale: Any = scale
+        self.event_dim = event_dim
 
     def __call__(self, x: Tensor) -> Tensor:
         return self.loc + self.scale * x
@@ -132,7 +134,7 @@ class PowerTransform(Transform):
     """
 
     def __init__(self, exponent: TensorLike) -> None:
-        self.exponent = exponent
+        self.exponent: Any = exponent
 
     def __call__(self, x: Tensor) -> Tensor:
         return _core.pow(x, self.exponent)
@@ -195,7 +197,7 @@ class TransformedDistribution(Distribution):
         transforms: Transform | Sequence[Transform],
         validate_args: bool | None = None,
     ) -> None:
-        self.base_dist = base_distribution
+        self.base_dist: Any = base_distribution
         self.transforms = [transforms] if isinstance(transforms, Transform) else list(transforms)
         self._all = ComposeTransform(self.transforms)
         n_event = len(base_distribution.event_shape)

@@ -114,7 +114,7 @@ class ConfusionMatrix(Metric):
         if self.normalize is None:
             return self.matrix.detach()
         matrix = _core.cast(self.matrix.detach(), "float64")
-        axis = {"true": 1, "pred": 0, "all": [0, 1]}[self.normalize]
+        axis = {"true": [1], "pred": [0], "all": [0, 1]}[self.normalize]
         return ratio(matrix, _core.broadcast_to(_core.sum(matrix, axis, True), matrix.shape))
 
 

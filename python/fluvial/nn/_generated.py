@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._stated import Stated
+from ._stated import Stated, Table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -2419,7 +2419,7 @@ class FeatureAlphaDropout(Dropout):
         def forward(self, x: Tensor) -> Tensor: ...
 
 
-class Embedding(Stated):
+class Embedding(Table):
     """The rows of a trained table at the numbers that are its input. `weight` is `[count, width]`.
 
     Args:
@@ -2476,6 +2476,87 @@ class Embedding(Stated):
         def __init__(self, *values: Any, **options: Any) -> None: ...
 
         def forward(self, ids: Tensor) -> Tensor: ...
+
+
+class EmbeddingBag(Table):
+    """The rows of a trained table, of which those of each bag are added up. Numbers are `[bags, count]`, or stand one
+    after the other, with the place where each bag begins as `offsets`. `weight` is `[count, width]`.
+
+    Args:
+        count: The number of rows. Also `num_embeddings`.
+        width: The size of a row. Also `embedding_dim`.
+        max_norm: Rows that are used and longer are shortened to this norm; the table changes.
+        norm_type: The power of that norm.
+        scale_grad_by_freq: Whether gradients are divided by how often a row is used, which this layer cannot.
+        mode: What becomes of the rows of a bag. One of "sum", "mean", "max".
+        sparse: Taken and without effect: see `SparseAdam`, and `lookup` of optimizers.
+        include_last_offset: Whether the last of `offsets` is the number of all ids.
+        padding_idx: The number of a row that counts in no bag and is not trained; negative ones count from the back.
+        weight_attr: What is said of the weight.
+        dtype: The element type of the parameters.
+        name: The layer's name.
+
+    Example:
+        >>> layer = fl.nn.EmbeddingBag.from_pretrained(fl.tensor([[1.0], [2.0], [4.0]]), mode="sum")
+        >>> layer(fl.tensor([0, 1, 2]), fl.tensor([0, 1])).tolist()
+        [[1.0], [6.0]]
+    """
+
+    _kind = "EmbeddingBag"
+
+    if TYPE_CHECKING:
+        weight: Parameter
+        count: int
+        num_embeddings: int
+        width: int
+        embedding_dim: int
+        max_norm: float | None
+        norm_type: float
+        scale_grad_by_freq: builtins.bool
+        mode: str
+        sparse: builtins.bool
+        include_last_offset: builtins.bool
+        padding_idx: int | None
+
+        @overload
+        def __init__(
+            self,
+            count: int,
+            width: int,
+            max_norm: float | None = None,
+            norm_type: float = 2.0,
+            scale_grad_by_freq: builtins.bool = False,
+            mode: str = "mean",
+            sparse: builtins.bool = False,
+            include_last_offset: builtins.bool = False,
+            padding_idx: int | None = None,
+            weight_attr: AttrLike = None,
+            dtype: DTypeLike = "float32",
+            name: str | None = None,
+        ) -> None: ...
+        @overload
+        def __init__(
+            self,
+            num_embeddings: int,
+            embedding_dim: int,
+            max_norm: float | None = None,
+            norm_type: float = 2.0,
+            scale_grad_by_freq: builtins.bool = False,
+            mode: str = "mean",
+            sparse: builtins.bool = False,
+            include_last_offset: builtins.bool = False,
+            padding_idx: int | None = None,
+            weight_attr: AttrLike = None,
+            dtype: DTypeLike = "float32",
+            name: str | None = None,
+        ) -> None: ...
+        def __init__(self, *values: Any, **options: Any) -> None: ...
+
+        @overload
+        def forward(self, ids: Tensor, offsets: Tensor | None = None, weights: Tensor | None = None) -> Tensor: ...
+        @overload
+        def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor: ...
+        def forward(self, *inputs: Any, **named: Any) -> Tensor: ...
 
 
 class Linear(Stated):
@@ -5573,6 +5654,7 @@ __all__ = [
     "ELU",
     "Elu",
     "Embedding",
+    "EmbeddingBag",
     "Fc",
     "FeatureAlphaDropout",
     "Flatten",

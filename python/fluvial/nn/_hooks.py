@@ -62,7 +62,9 @@ class _Passing:
         """The input, as one of the call's own."""
         number = len(self._ins)
         self._ins.append(None)
-        if not isinstance(x, _core.Tensor) or "float" not in x.dtype.name or not x.is_tracked:
+        if not isinstance(x, _core.Tensor) or "float" not in x.dtype.name:
+            return x
+        if not (x.is_tracked or _core.is_building()):
             return x
         own = _core.reshape(x, x.shape)
         own.register_hook(lambda grad: self._gives(number, grad))
@@ -73,7 +75,7 @@ class _Passing:
         """Notes the outputs."""
         self._outs = [None] * len(outputs)
         for number, y in enumerate(outputs):
-            if y.is_tracked:
+            if y.is_tracked or _core.is_building():
                 y.register_hook(lambda grad, number=number: self._gets(number, grad))
 
     def _gets(self, number: int, grad: Any) -> Any:

@@ -482,7 +482,8 @@ class Layer(Attributes):
 
     def register_full_backward_hook(self, hook: Callable[..., Any]) -> Handle:
         """Has a function called with the layer, the gradients of its inputs, and those of its outputs, once these
-        are known; both are tuples. What it returns, if anything, takes the place of the gradients of the inputs.
+        are known; both are tuples. What it returns, if anything, takes the place of the gradients of the inputs. In a
+        function it is called where gradients go on to the inputs.
 
         Args:
             hook: The function.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from .. import _phase
-from .._core import Statement
+from .._core import Statement, Tensor, tensor
+from .._fault import fault
 from ._layer import Layer
+from ._parameter import Parameter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,6 +72,31 @@ class Stated(Layer):
         for name, function in zip(reversed(self._functions), reversed(options)):
             if function is not None:
                 object.__setattr__(self, name, function)
+
+
+class Table(Stated):
+    """A layer whose `weight` is a table of rows."""
+
+    @classmethod
+    def from_pretrained(cls, embeddings: Any, freeze: bool = True, **options: Any) -> Any:
+        """A layer with this table.
+
+        Args:
+            embeddings: The table, of two axes.
+            freeze: Whether it is kept as it is; else it is trained further.
+            options: Those of the layer, but for the number of rows and their size.
+
+        Example:
+            >>> layer = fl.nn.Embedding.from_pretrained(fl.tensor([[1.0, 2.0], [3.0, 4.0]]))
+            >>> layer(fl.tensor([1])).tolist(), layer.weight.requires_grad
+            ([[3.0, 4.0]], False)
+        """
+        table = embeddings if isinstance(embeddings, Tensor) else tensor(embeddings)
+        if table.ndim != 2:
+            raise fault(ValueError, f"a table has two axes, found {list(table.shape)}", "give rows of one size")
+        layer = cls(*table.shape, dtype=table.dtype, **options)
+        layer.weight = Parameter(table.detach(), requires_grad=not freeze)
+        return layer
 
 
 class Option:

@@ -200,7 +200,8 @@ class Transformer(Layer):
             # What is a matrix begins as Xavier's numbers, as PyTorch's does.
             for part in made.sublayers():
                 if isinstance(part, Linear):
-                    part.weight = Parameter(part.weight.shape, "float32", attr=matrix)
+                    sizes: Any = part.weight.shape
+                    part.weight = Parameter(sizes, "float32", attr=matrix)
             return made
 
         def norm() -> Layer:

@@ -73,7 +73,8 @@ class LBFGS(Optimizer):
 
     def _forget(self) -> None:
         #: The number of iterations, the direction and length of the last, the gradient and the loss before it.
-        self._n, self._direction, self._length = 0, None, 0.0
+        self._n, self._length = 0, 0.0
+        self._direction: Any = None
         self._gradient: Any = None
         self._before = 0.0
         #: Changes of the gradient, steps, and one over their product; and the scale of the first estimate.
@@ -198,12 +199,13 @@ class LBFGS(Optimizer):
             self._products.append(1.0 / product)
             self._scale = product / float(_core.sum(change * change))
         q, shares = -gradient, []
-        for change, step, inverse in zip(*map(reversed, (self._changes, self._steps, self._products))):
+        known = list(zip(self._changes, self._steps, self._products))
+        for change, step, inverse in reversed(known):
             share = float(_core.sum(step * q)) * inverse
             shares.append(share)
             q = q - change * share
         q = q * self._scale
-        for change, step, inverse, share in zip(self._changes, self._steps, self._products, reversed(shares)):
+        for (change, step, inverse), share in zip(known, reversed(shares)):
             q = q + step * (share - float(_core.sum(change * q)) * inverse)
         self._direction = q
         return q

@@ -131,8 +131,8 @@ def cyclic(
         gamma: What the height is multiplied with in each update.
 
     Example:
-        >>> fl.optimizer.lr.cyclic(0.1, 0.5, 4).at(1.0, 2)
-        0.3
+        >>> fl.optimizer.lr.cyclic(0.0, 0.5, 4).at(1.0, 2)
+        0.25
     """
     counts = [up, up if down is None else down, int(halves)]
     return _made("cyclic", counts, lowest, highest, gamma)

@@ -113,7 +113,7 @@ class AveragedModel(Layer):
                 own_buffers = new_buffers = []
             if [p.shape for p in own] != [p.shape for p in new]:
                 raise fault(ValueError, "the model is not like the one that is averaged", "give the same model")
-            n = self.n_averaged.detach()
+            n = self._buffers["n_averaged"].detach()
             before, values = [p.detach() for p in own], [p.detach() for p in new]
             for p, first, mean in zip(own, values, self._mean(before, values, n)):
                 p.set(_core.where(n == 0, first, _core.cast(mean, p.dtype)))

@@ -40,8 +40,8 @@ mod layers;
 
 mod attr;
 mod sequential;
+mod stack;
 mod step;
-mod transformer;
 
 pub use attr::{ParamAttr, Regularizer};
 pub use layer::Layer;
@@ -49,7 +49,7 @@ pub use layers::*;
 pub use parameter::Parameter;
 pub use path::Path;
 pub use sequential::{LayerList, Sequential};
+pub use stack::{TransformerDecoder, TransformerEncoder, TransformerStack};
 pub use state_dict::{Loaded, StateDict};
 pub use stated::{AnyStatement, Kind, MakeStatement, OptionKind, Stated};
 pub use step::{begin_step, used_in_step};
-pub use transformer::{TransformerDecoder, TransformerEncoder, TransformerStack};

@@ -12,8 +12,8 @@ use super::schedule::{Schedule, positive};
 /// use fluvial::optim::{Cyclic, Schedule};
 /// use fluvial::prelude::*;
 ///
-/// let schedule = Schedule::cyclic(Cyclic::new(0.1, 0.5, 4));
-/// assert_eq!([0, 2, 4, 6].map(|step| schedule.at(1.0, step).unwrap()), [0.1, 0.3, 0.5, 0.3]);
+/// let schedule = Schedule::cyclic(Cyclic::new(0.0, 0.5, 4));
+/// assert_eq!([0, 2, 4, 6].map(|step| schedule.at(1.0, step).unwrap()), [0.0, 0.25, 0.5, 0.25]);
 /// # Ok::<(), Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]

@@ -1,7 +1,7 @@
 //! What an optimizer or an average remembers from step to step.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use fluvial_core::scope::{self, Build};
@@ -32,6 +32,10 @@ struct Inner {
     loaded: Mutex<BTreeMap<String, Value>>,
     /// How many steps it has made line by line.
     n_steps: Arc<AtomicU32>,
+    /// Whether what it trains are names of states: then each scope has a memory of its own.
+    by_scope: AtomicBool,
+    /// What the last step has trained, if it was given no list, and how often that was new in a row.
+    last: Mutex<(Vec<(Arc<str>, WeakCell)>, u32)>,
 }
 
 impl Memory {
@@ -55,6 +59,8 @@ impl Memory {
             cells: Mutex::default(),
             loaded: Mutex::default(),
             n_steps: Arc::default(),
+            by_scope: AtomicBool::new(false),
+            last: Mutex::default(),
         }))
     }
 
@@ -72,14 +78,21 @@ impl Memory {
         if self.0.is_named {
             return Place::Name(label().into());
         }
-        let key = (what.to_string(), of.map(Param::id));
+        // A rate is a setting, and holds everywhere.
+        let by_scope = self.0.by_scope.load(Ordering::Relaxed) && !what.starts_with("lr");
+        let here = || ParamId::Name("".into(), state::current().number());
+        let key = (what.to_string(), of.map(Param::id).or_else(|| by_scope.then(here)));
+        let is_of_scope = matches!(key.1, Some(ParamId::Name(..)));
         let make = || {
             let label = label();
             let cell = Cell::new(label.as_str());
             if let Some(value) = lock(&self.0.loaded).remove(&label) {
                 cell.put(role_of(what), value);
             }
-            self.0.scope.list(&cell);
+            match is_of_scope {
+                true => state::current().list(&cell),
+                false => self.0.scope.list(&cell),
+            }
             cell
         };
         Place::Cell(lock(&self.0.cells).entry(key).or_insert_with(make).clone())
@@ -158,6 +171,39 @@ impl Memory {
                 lock(&self.0.loaded).insert(label.into(), value);
                 Ok(())
             }
+        }
+    }
+
+    /// Has to be called before a step with what it trains.
+    pub fn trains(&self, params: &[Param]) {
+        if !params.is_empty() && params.iter().all(|param| matches!(param.id(), ParamId::Name(..)))
+        {
+            self.0.by_scope.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Refuses parameters under the labels of the last step that were made anew, as those before: what was learned is
+    /// lost. Only for an object that was given no list.
+    pub fn go_on(&self, what: &str, params: &[Param]) -> Result<()> {
+        if mode() == Mode::Building {
+            return Ok(());
+        }
+        let now = params.iter().filter_map(|param| Some((param.name(), param.weak_cell()?)));
+        let now: Vec<(Arc<str>, WeakCell)> = now.collect();
+        let mut last = lock(&self.0.last);
+        let is_new = |label: &Arc<str>| {
+            let mut known = last.0.iter().filter(|(known, _)| known == label).peekable();
+            known.peek().is_some() && known.all(|(_, cell)| cell.upgrade().is_none())
+        };
+        let label = now.iter().map(|(label, _)| label).find(|label| is_new(label)).cloned();
+        let n_new = label.as_ref().map_or(0, |_| last.1 + 1);
+        *last = (now, n_new);
+        match label.filter(|_| n_new > 1) {
+            None => Ok(()),
+            Some(label) => Err(Error::state(format!(
+                "{what} trains `{label}`, which is made anew in each step: what was learned is lost"
+            ))
+            .remedy("make layers once, before the steps")),
         }
     }
 

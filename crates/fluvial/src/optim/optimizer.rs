@@ -185,6 +185,11 @@ impl<R: Rule + Clone> Descent<R> {
         let items = self.items(found, rows)?;
         let params: Vec<Param> = items.iter().map(|item| item.param.clone()).collect();
         self.memory.alone(&params)?;
+        self.memory.trains(&params);
+        if self.groups.iter().any(|group| group.params.is_none()) {
+            let what = format!("the optimizer `{}`", self.memory.name());
+            self.memory.go_on(&what, &params)?;
+        }
         if self.remembers() {
             let what = format!("the optimizer `{}`", self.memory.name());
             self.memory.before_step(&what, &params)?;

@@ -222,16 +222,20 @@ struct Alike {
     decay: f64,
 }
 
-/// The elements after which a list ends in a program: gradients live until their list is complete.
+/// The elements after which a list ends in a program, where gradients live until their list is complete: as many at
+/// least, and this part of all, so that neither calls nor gradients that wait count for much.
 const LIST: usize = 1 << 13;
+const LISTS: usize = 32;
 
 /// The parameters in lists that are updated at once: in one line by line, where all gradients are there.
 fn in_lists<'a>(items: &'a [&'a Item]) -> Vec<&'a [&'a Item]> {
+    let size = |item: &&Item| item.grad.ty().numel().unwrap_or(0);
+    let full = LIST.max(items.iter().map(size).sum::<usize>() / LISTS);
     let mut lists = Vec::new();
     let (mut first, mut total) = (0, 0);
     for (i, item) in items.iter().enumerate() {
-        total += item.grad.ty().numel().unwrap_or(0);
-        let is_full = mode() == Mode::Building && total >= LIST;
+        total += size(item);
+        let is_full = mode() == Mode::Building && total >= full;
         if is_full || i + 1 == items.len() {
             lists.push(&items[first..=i]);
             (first, total) = (i + 1, 0);

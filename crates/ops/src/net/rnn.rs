@@ -20,7 +20,7 @@ options! {
         /// The probability that an element is dropped between layers.
         pub dropout: f64 = 0.0,
         /// Whether each layer and direction has a last weight `w_hr`, by which its state becomes its output; for
-        /// [`lstm`](super::lstm()) only.
+        /// `lstm` only.
         pub projection: bool = false,
     }
 }

@@ -54,7 +54,9 @@ fn choices(files: &[LayerFile]) -> String {
     let options = files.iter().flat_map(|file| &file.groups).flat_map(|group| &group.options);
     let defaults = options.filter_map(|option| option.field.value.split_once("::"));
     let names = defaults.map(|(name, _)| name.to_string());
+    let own: Vec<&String> = files.iter().flat_map(|file| &file.beside).collect();
     let names = names.filter(|name| !["PerAxis", "Function", "Vec"].contains(&&**name));
+    let names = names.filter(|name| !own.contains(&name));
     let names: std::collections::BTreeSet<String> = names.collect();
     match names.is_empty() {
         true => String::new(),

@@ -36,13 +36,14 @@ const GENERATORS: &[Generator] = &[
 
 /// Every generated file, as it has to be for this tree.
 pub fn generate(tree: &[Source]) -> Result<Vec<Source>, String> {
-    let ops = source::Ops::read(tree)?;
+    let mut ops = source::Ops::read(tree)?;
     let mut files = proto::generate(tree)?;
     for generator in GENERATORS {
         files.extend(generator(&ops)?);
     }
-    let stated = stated::read(tree)?;
+    let mut stated = stated::read(tree)?;
     files.extend(layers::generate(&stated));
+    ops.of_layers = stated.iter_mut().flat_map(|file| std::mem::take(&mut file.choices)).collect();
     files.extend(python::classes(&ops, &stated)?);
     files.extend(rules::generate(tree)?);
     Ok(files)

@@ -27,6 +27,8 @@ pub struct Ops {
     pub var_methods: Vec<String>,
     /// The stubs of the Python module that are written by hand.
     pub stubs: String,
+    /// The choices that stand in files of layers.
+    pub of_layers: Vec<Options>,
 }
 
 /// The files of one folder.
@@ -124,13 +126,14 @@ impl Ops {
         let shown = at(format!("{OPS}lib.rs")).map_or(Ok(Vec::new()), shown)?;
         let var_methods = at(format!("{CORE}var.rs")).map_or(Ok(Vec::new()), var_methods)?;
         let stubs = at(STUBS.to_string()).map_or_else(String::new, |source| source.text.clone());
-        Ok(Ops { families, structural, shown, var_methods, stubs })
+        Ok(Ops { families, structural, shown, var_methods, stubs, of_layers: Vec::new() })
     }
 
     /// The options or the choice of that name.
     pub fn options(&self, name: &str) -> Option<&Options> {
         let files = self.families.iter().flat_map(|family| &family.files);
-        files.flat_map(|file| &file.options).find(|options| options.name == name)
+        let all = files.flat_map(|file| &file.options).chain(&self.of_layers);
+        all.into_iter().find(|options| options.name == name)
     }
 
     /// Every function that users call, with its file.

@@ -4,7 +4,7 @@ use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::{Attribute, Expr, Ident, Item, LitStr, Token};
 
-use super::source::{OptionField, doc, file_name, parse, text_of};
+use super::source::{OptionField, Options, doc, file_name, parse, text_of};
 use crate::tree::Source;
 
 /// Where layers are stated.
@@ -20,6 +20,8 @@ pub struct LayerFile {
     pub groups: Vec<Group>,
     /// Public types that stand beside the layers.
     pub beside: Vec<String>,
+    /// What its options choose among.
+    pub choices: Vec<Options>,
 }
 
 /// A layer of a group.
@@ -117,7 +119,7 @@ pub fn read(tree: &[Source]) -> Result<Vec<LayerFile>, String> {
     let mut files = Vec::new();
     for source in tree {
         let Some(name) = file_name(source, FOLDER) else { continue };
-        let (mut groups, mut beside) = (Vec::new(), Vec::new());
+        let (mut groups, mut beside, mut choices) = (Vec::new(), Vec::new(), Vec::new());
         for item in &parse(source)?.items {
             if let Item::Struct(item) = item
                 && matches!(item.vis, syn::Visibility::Public(_))
@@ -125,12 +127,19 @@ pub fn read(tree: &[Source]) -> Result<Vec<LayerFile>, String> {
                 beside.push(item.ident.to_string());
             }
             let Item::Macro(item) = item else { continue };
+            if item.mac.path.is_ident("choices") {
+                let found = item.mac.parse_body::<Options>();
+                let found = found.map_err(|error| format!("{}: {error}", source.path))?;
+                beside.push(found.name.clone());
+                choices.push(found);
+            }
             if item.mac.path.is_ident("layer") {
                 let group = item.mac.parse_body::<Group>();
                 groups.push(group.map_err(|error| format!("{}: {error}", source.path))?);
             }
         }
-        files.push(LayerFile { path: source.path.clone(), name: name.to_string(), groups, beside });
+        let (path, name) = (source.path.clone(), name.to_string());
+        files.push(LayerFile { path, name, groups, beside, choices });
     }
     Ok(files)
 }

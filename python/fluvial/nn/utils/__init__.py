@@ -9,6 +9,7 @@ from ..._sequence import listed
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Any
 
     from ..._core import Parameter, Tensor
     from . import parametrizations, parametrize, rnn
@@ -99,11 +100,11 @@ def get_total_norm(tensors: Tensor | Iterable[Tensor], norm_type: float = 2.0) -
         return _core.global_norm(items)
     if norm_type == float("inf"):
         largest = [_core.max(_core.abs(item)) for item in items]
-        return _core.max(_core.stack(largest))
+        return _core.max(_core.stack(largest, 0))
     if norm_type <= 0.0:
         raise fault(ValueError, f"there is no norm {norm_type} of gradients", "give a positive number")
     powers = [_core.sum(_core.pow(_core.abs(item), norm_type)) for item in items]
-    return _core.pow(_core.sum(_core.stack(powers)), 1.0 / norm_type)
+    return _core.pow(_core.sum(_core.stack(powers, 0)), 1.0 / norm_type)
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
@@ -138,7 +139,7 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Parameter]) -> None:
 
 
 def _count(p: Tensor) -> int:
-    count = 1
+    count: Any = 1
     for size in p.shape:
         count *= size
     return count

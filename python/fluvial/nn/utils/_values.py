@@ -6,6 +6,8 @@ from ... import _core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from ..._core import Tensor
 
 
@@ -17,8 +19,8 @@ def norm_of(x: Tensor, axis: int | None) -> Tensor:
 
 def direction(weight: Tensor, axis: int, eps: float) -> tuple[Tensor, Tensor]:
     """Vectors of length one, drawn at random, from which power iteration begins."""
-    rows = weight.shape[axis]
-    columns = 1
+    rows: Any = weight.shape[axis]
+    columns: Any = 1
     for size in weight.shape:
         columns *= size
     with _core.imperative(), _core.no_grad():

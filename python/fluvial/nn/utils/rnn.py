@@ -9,6 +9,7 @@ from ..._sequence import listed
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Any
 
     from ..._core import Tensor
 
@@ -39,7 +40,8 @@ def pad_sequence(
     longest = max(item.shape[0] for item in items)
     padded = []
     for item in items:
-        missing, rest = longest - item.shape[0], [0] * (item.ndim - 1)
+        missing: Any = longest - item.shape[0]
+        rest = [0] * (item.ndim - 1)
         before, after = (0, missing) if padding_side == "right" else (missing, 0)
         padded.append(_core.pad(item, [before, *rest], [after, *rest], value=padding_value))
     return _core.stack(padded, 0 if batch_first else 1)

@@ -44,7 +44,7 @@ pub use conv::{
 };
 pub use distance::{CosineSimilarity, PairwiseDistance};
 pub use dropout::{AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout};
-pub use embedding::Embedding;
+pub use embedding::{BagMode, Embedding, EmbeddingBag};
 pub use linear::{Bilinear, Fc, LazyLinear, Linear};
 pub use loss::{
     BceLoss, BceWithLogitsLoss, CosineEmbeddingLoss, CrossEntropyLoss, CtcLoss, GaussianNllLoss,
@@ -127,6 +127,7 @@ pub const KINDS: &[(&str, MakeStatement)] = &[
     ("AlphaDropout", || Arc::new(dropout::DropoutSpec::<4>::default())),
     ("FeatureAlphaDropout", || Arc::new(dropout::DropoutSpec::<5>::default())),
     ("Embedding", || Arc::new(embedding::EmbeddingSpec::<0>::default())),
+    ("EmbeddingBag", || Arc::new(embedding::EmbeddingBagSpec::<0>::default())),
     ("Linear", || Arc::new(linear::LinearSpec::<0>::default())),
     ("LazyLinear", || Arc::new(linear::LazyLinearSpec::<0>::default())),
     ("Bilinear", || Arc::new(linear::BilinearSpec::<0>::default())),
@@ -1786,6 +1787,62 @@ impl Embedding {
     /// Says something of the weight, or of all of that kind.
     #[must_use]
     pub fn weight_attr(self, attr: impl Into<ParamAttr>) -> Embedding {
+        self.with_attr("weight_attr", attr)
+    }
+}
+
+impl EmbeddingBag {
+    /// With these options; the others have their defaults.
+    pub fn new(at: impl Into<Path>, count: usize, width: usize) -> EmbeddingBag {
+        Self::at(at, embedding::EmbeddingBagSpec::<0> { count, width, ..embedding::EmbeddingBagSpec::<0>::default() })
+    }
+
+    /// Rows that are used and longer are shortened to this norm; the table changes.
+    #[must_use]
+    pub fn max_norm(self, max_norm: impl Into<Option<f64>>) -> EmbeddingBag {
+        self.with(|options| options.max_norm = max_norm.into())
+    }
+
+    /// The power of that norm.
+    #[must_use]
+    pub fn norm_type(self, norm_type: f64) -> EmbeddingBag {
+        self.with(|options| options.norm_type = norm_type)
+    }
+
+    /// Whether gradients are divided by how often a row is used, which this layer cannot.
+    #[must_use]
+    pub fn scale_grad_by_freq(self) -> EmbeddingBag {
+        self.with(|options| options.scale_grad_by_freq = true)
+    }
+
+    /// What becomes of the rows of a bag.
+    #[must_use]
+    pub fn mode(self, mode: BagMode) -> EmbeddingBag {
+        self.with(|options| options.mode = mode)
+    }
+
+    /// Taken and without effect: see `SparseAdam`, and `lookup` of optimizers.
+    #[must_use]
+    pub fn sparse(self) -> EmbeddingBag {
+        self.with(|options| options.sparse = true)
+    }
+
+    /// Whether the last of `offsets` is the number of all ids.
+    #[must_use]
+    pub fn include_last_offset(self) -> EmbeddingBag {
+        self.with(|options| options.include_last_offset = true)
+    }
+
+    /// The number of a row that counts in no bag and is not trained; negative ones count from the
+    /// back.
+    #[must_use]
+    pub fn padding_idx(self, padding_idx: impl Into<Option<i64>>) -> EmbeddingBag {
+        self.with(|options| options.padding_idx = padding_idx.into())
+    }
+
+    /// Says something of the weight, or of all of that kind.
+    #[must_use]
+    pub fn weight_attr(self, attr: impl Into<ParamAttr>) -> EmbeddingBag {
         self.with_attr("weight_attr", attr)
     }
 }
