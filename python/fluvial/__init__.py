@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     # For one checker the first definition counts, for the other the last.
     from ._typed import clip as clip
     from ._array_api import *  # type: ignore[assignment]
-    from . import debug, onnx, summary, testing
+    from . import debug, export, onnx, summary, testing
     from ._torch import load_torch
 from ._core import (
     Compiled,
@@ -108,6 +108,7 @@ from .imperative import PyLayer
 _LAZY = {
     "Ragged": "._ragged",
     "debug": ".debug",
+    "export": ".export",
     "load_torch": "._torch",
     "onnx": ".onnx",
     "summary": ".summary",

@@ -13,7 +13,7 @@ const LAYERS: [&[&str]; 11] = [
     &["core"],
     &["ops"],
     &["compile"],
-    &["runtime"],
+    &["runtime", "export"],
     &["debug"],
     &["fluvial"],
     &["bridge"],
