@@ -41,10 +41,10 @@ def model(name: str) -> tuple[Any, Any, dict[str, Any], tuple[str, ...]]:
         batch, use = {"x": floats(4, 1, 16, 16), "y": whole(10, 4)}, ("x",)
     elif name == "resnet18":
         net = module.ResNet(layers=(1, 1, 1, 1), classes=5, first=4)
-        batch, use = {"x": floats(2, 3, 32, 32), "y": whole(5, 2)}, ("x",)
+        batch, use = {"x": floats(4, 3, 64, 64), "y": whole(5, 4)}, ("x",)
     elif name == "se_resnext":
         net = module.SEResNeXt(layers=(1, 1, 1, 1), classes=5, first=16)
-        batch, use = {"x": floats(2, 3, 32, 32), "y": whole(5, 2)}, ("x",)
+        batch, use = {"x": floats(4, 3, 64, 64), "y": whole(5, 4)}, ("x",)
     elif name == "ptb_lstm":
         net = module.PtbLstm(vocab=30, hidden=8, layers=2, batch=3)
         batch, use = {"x": whole(30, 3, 5), "y": whole(30, 3, 5)}, ("x",)

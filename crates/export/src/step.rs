@@ -226,29 +226,36 @@ impl Emit<'_> {
         inputs: &[Place],
         outs: &[Place],
     ) -> Result<()> {
-        if let Some(dtype) = native.types.iter().find(|ty| matches!(ty, DType::F16 | DType::BF16)) {
-            return Err(Error::program(format!(
-                "`{}` cannot be exported to C for numbers of {dtype}",
-                call.op.name()
-            ))
-            .remedy("cast to f32 before it"));
-        }
-        let name = self.sources.add(native.source, &native.types);
+        // Half floats are computed in f32, and rounded at the end.
+        let is_half = |dtype: DType| matches!(dtype, DType::F16 | DType::BF16);
+        let types: Vec<DType> = native
+            .types
+            .iter()
+            .map(|dtype| if is_half(*dtype) { DType::F32 } else { *dtype })
+            .collect();
+        let mut rounded: Vec<(Place, Place)> = Vec::new();
+        let name = self.sources.add(native.source, &types);
         let mut args: Vec<String> = Vec::new();
         for arg in &native.args {
             args.push(match arg {
-                Arg::In(i) => {
-                    let plain = self.plain(&inputs[*i])?;
+                Arg::In(i) | Arg::As(i, _) => {
+                    let own = inputs[*i].ty.dtype();
+                    let wanted = if let Arg::As(_, dtype) = arg { *dtype } else { own };
+                    let wanted = if is_half(wanted) { DType::F32 } else { wanted };
+                    let plain = match own == wanted {
+                        true => self.plain(&inputs[*i])?,
+                        false => {
+                            let cast = self.buffer("cast", inputs[*i].ty.with_dtype(wanted))?;
+                            self.copy(&inputs[*i], &cast)?;
+                            cast
+                        }
+                    };
                     self.at(&plain)
                 }
-                Arg::As(i, dtype) if inputs[*i].ty.dtype() == *dtype => {
-                    let plain = self.plain(&inputs[*i])?;
-                    self.at(&plain)
-                }
-                Arg::As(i, dtype) => {
-                    let cast = self.buffer("cast", inputs[*i].ty.with_dtype(*dtype))?;
-                    self.copy(&inputs[*i], &cast)?;
-                    self.at(&cast)
+                Arg::Out(i) if is_half(outs[*i].ty.dtype()) => {
+                    let wide = self.buffer("wide", outs[*i].ty.with_dtype(DType::F32))?;
+                    rounded.push((wide.clone(), outs[*i].clone()));
+                    self.at(&wide)
                 }
                 Arg::Out(i) => self.at(&outs[*i]),
                 Arg::Size(dim) => in_c(*dim),
@@ -273,7 +280,7 @@ impl Emit<'_> {
             true => self.failing(call, &text),
             false => self.to.line(&format!("{text};")),
         }
-        Ok(())
+        rounded.iter().try_for_each(|(wide, out)| self.copy(wide, out))
     }
 
     /// Writes a call that gives a text where it fails.

@@ -16,7 +16,7 @@ const LAYERS: [&[&str]; 11] = [
     &["runtime", "export"],
     &["debug"],
     &["fluvial"],
-    &["bridge"],
+    &["bridge", "capi"],
     &["cli"],
     &["py"],
 ];
