@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-python test-editors types test-random test-junk fuzz test-onnx test-deep lint parity bench bench-ops bench-models bench-micro bench-curves bench-kernels bench-debugger bench-peers golden vsix test-ide pictures-ide clean
+.PHONY: help build demo test test-rust test-python test-editors types test-random test-junk fuzz test-onnx test-export test-deep lint parity bench bench-ops bench-models bench-micro bench-curves bench-kernels bench-debugger bench-peers golden vsix test-ide pictures-ide clean
 
 PYTHON ?= python3
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -76,6 +76,9 @@ types: .venv/ready ## check the types of the Python package and of code that use
 test-onnx: .venv-onnx/ready ## read the conformance data of ONNX in both modes, with the package that test-python has installed (5 min)
 	PYTHONPATH=$(TARGET)/python .venv-onnx/bin/python python/tests/onnx_conformance.py
 	PYTHONPATH=$(TARGET)/python .venv-onnx/bin/python python/tests/onnx_export.py
+
+test-export: ## export 1,000 random programs to C, compile them with gcc and compare (20 min)
+	FLUVIAL_EXPORT_CASES=1000 cargo nextest run -p fluvial-export --test random_programs
 
 # SEEDS and KINDS choose what is run: make test-random KINDS=c SEEDS=0:20000.
 SEEDS ?= 0:4000

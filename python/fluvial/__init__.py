@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     # For one checker the first definition counts, for the other the last.
     from ._typed import clip as clip
     from ._array_api import *  # type: ignore[assignment]
-    from . import debug, distributions, metrics, onnx, summary, testing, torch, utils
+    from . import debug, distributions, export, metrics, onnx, summary, testing, torch, utils
     from ._checkpoint import checkpoint
     from ._functional import functional_call
     from ._jacobians import hessian, jacfwd, jacrev
@@ -124,6 +124,7 @@ _LAZY = {
     "checkpoint": "._checkpoint",
     "debug": ".debug",
     "distributions": ".distributions",
+    "export": ".export",
     "functional_call": "._functional",
     "GradScaler": "._precision",
     "hessian": "._jacobians",

@@ -1860,6 +1860,16 @@ def read_onnx(
 def write_onnx(
     path: str | PathLike[str], program: Program, opset: int, states: builtins.bool
 ) -> None: ...
+def export_c(
+    program: Program,
+    folder: str | PathLike[str],
+    name: str,
+    sizes: Sequence[str],
+    outputs: Sequence[str],
+    embed: builtins.bool,
+    list_capacity: int,
+    blas: str,
+) -> int: ...
 def onnx_exported() -> list[str]: ...
 def onnx_ops() -> list[tuple[str, str, int, str]]: ...
 def read_safetensors(path: str | PathLike[str]) -> dict[str, Tensor]: ...

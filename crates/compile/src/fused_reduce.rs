@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use fluvial_core::family::known_sizes;
 use fluvial_core::{
-    Arity, Body, DType, Dim, Error, Grad, Op, OpDef, Properties, Result, Sample, Tensor, Type,
-    Types, Value, Values, attributes,
+    Arity, Body, DType, Dim, Elements, Error, Grad, Kernel, Op, OpDef, Properties, Result, Sample,
+    Tensor, Type, Types, Value, Values, attributes,
 };
 use fluvial_kernels::{Reduce, Reduction};
 use smallvec::{SmallVec, smallvec};
@@ -92,6 +92,12 @@ impl Op for FusedReduce {
 
     fn properties(&self) -> Properties {
         Properties::REDUCTION
+    }
+
+    fn kernel(&self, _: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        let of = Elements { body: self.body.0.clone(), compute: self.compute, params: smallvec![] };
+        let axes = self.axes.iter().copied().collect();
+        Ok(Some(Kernel::Reduce { of: Some((of, self.element)), kind: self.kind()?, axes }))
     }
 }
 

@@ -40,6 +40,7 @@ pub mod family;
 pub mod form;
 pub mod grad;
 pub mod interrupt;
+pub mod kernel;
 pub mod limits;
 pub mod linearize;
 pub mod notes;
@@ -82,6 +83,7 @@ pub use fluvial_tensor::{
 };
 pub use form::{Form, Found, Ids, Look};
 pub use grad::{Cotangents, Grad, IntoCotangent, Keeps, Pull, Rule, TotalsRule};
+pub use kernel::{Arg, Elements, Kernel, ListKernel, Native, Placed, Source, View};
 pub use limits::{Limited, LimitedOutputs, Limits, limit_outputs};
 pub use linearize::{Ask, Linear, Residual, Reverse, linearize};
 pub use op::{

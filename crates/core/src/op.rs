@@ -16,6 +16,7 @@ use crate::bind::Outputs;
 use crate::block::{Block, Call, ValueId};
 use crate::grad::Grad;
 use crate::interrupt;
+use crate::kernel::{Elements, Kernel};
 use crate::notes;
 use crate::rewrite::{NewValues, Rewrite};
 use crate::value::Value;
@@ -272,6 +273,23 @@ pub trait Op: Attributes {
             Properties { elementwise: true, .. } => batch.as_is(),
             _ => Ok(None),
         }
+    }
+
+    /// What the op does to inputs of these types, as data, so that it can be written down as source; nothing, if it
+    /// cannot. Elementwise ops, reductions and uniform values need not say it.
+    fn kernel(&self, inputs: &[&Type], outs: &[Type]) -> Result<Option<Kernel>> {
+        let _ = outs;
+        if let (Some(body), Some(compute)) = (self.body(), self.body_dtype(inputs)) {
+            let body = Arc::new(body.clone());
+            let params = self.body_params();
+            return Ok(Some(Kernel::Elementwise(Elements { body, compute, params })));
+        }
+        if let Some(number) = self.uniform() {
+            return Ok(Some(Kernel::Fill(number)));
+        }
+        let [input] = inputs else { return Ok(None) };
+        let of_input = |(kind, axes)| Kernel::Reduce { of: None, kind, axes };
+        Ok(self.reduces(input).map(of_input))
     }
 
     /// The variant for inference, where it differs (dropout, batch norm).

@@ -18,6 +18,7 @@ mod drafts;
 mod entry;
 mod errors;
 mod executor;
+mod export;
 mod failing;
 #[rustfmt::skip]
 mod generated;
@@ -93,6 +94,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     reader::register(module)?;
     weights::register(module)?;
     onnx::register(module)?;
+    export::register(module)?;
     state::register(module)?;
     scopes::register(module)?;
     lines::register(module)?;

@@ -10,6 +10,7 @@ mod data;
 mod debug;
 mod diff;
 mod doctor;
+mod export;
 mod plan;
 mod run;
 mod show;
@@ -36,6 +37,7 @@ pub enum Command {
     Check(check::Check),
     Diff(diff::Diff),
     Convert(convert::Convert),
+    Export(export::Export),
     Bench(bench::Bench),
     #[command(subcommand)]
     Data(data::Data),
@@ -56,6 +58,7 @@ impl Command {
             Command::Check(check) => check.run(out),
             Command::Diff(diff) => diff.run(out),
             Command::Convert(convert) => convert.run(out),
+            Command::Export(export) => export.run(out),
             Command::Bench(bench) => bench.run(out),
             Command::Data(data) => data.run(out),
             Command::Doctor(doctor) => doctor.run(out),

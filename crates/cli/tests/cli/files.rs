@@ -1,4 +1,4 @@
-//! `fluvial convert` and `fluvial diff`.
+//! `fluvial convert`, `fluvial diff` and `fluvial export`.
 
 use expect_test::expect;
 
@@ -14,6 +14,22 @@ fn text_and_binary_forms() {
         let done = sandbox.run(&format!("diff programs/train.fl {file} --lines"));
         assert_eq!((done.status, done.stderr.as_str()), (0, "equal\n"));
     }
+}
+
+#[test]
+fn programs_as_c() {
+    let sandbox = Sandbox::new();
+    sandbox.run("export programs/train.fl -o out --size batch=2").fine();
+    for file in ["model.h", "main.c", "Makefile", "CMakeLists.txt"] {
+        assert!(!sandbox.read(&format!("out/{file}")).is_empty());
+    }
+    assert!(sandbox.read("out/model.c").contains("model_run"));
+    let done = sandbox.run("export programs/train.fl --to cuda -o out");
+    assert_eq!(done.status, 2);
+    assert!(done.stderr.contains("cannot be exported to `cuda`"), "{}", done.stderr);
+    let done = sandbox.run("export programs/train.fl -o out");
+    assert_eq!(done.status, 1);
+    assert!(done.stderr.contains("--size"), "{}", done.stderr);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use smallvec::smallvec;
 use super::arithmetic::{ADD, f64s};
 use crate::bind::bind1;
 use crate::grad::{Grad, Keeps};
+use crate::kernel::{Kernel, ListKernel};
 use crate::op::{Arity, Op, Properties, Types, Values};
 use crate::registry::OpDef;
 use crate::sample::Sample;
@@ -59,6 +60,13 @@ impl Op for Accumulate {
     fn body_dtype(&self, inputs: &[&Type]) -> Option<DType> {
         // Lists have no elements of one expression.
         inputs.iter().all(|ty| !ty.is_list()).then(|| inputs[0].dtype().compute())
+    }
+
+    fn kernel(&self, inputs: &[&Type], outs: &[Type]) -> Result<Option<Kernel>> {
+        match inputs[0].is_list() {
+            true => Ok(Some(Kernel::List(ListKernel::Add))),
+            false => ADD.kernel(inputs, outs),
+        }
     }
 }
 

@@ -1,12 +1,16 @@
 //! `cast`: another element type.
 
+use std::sync::Arc;
+
+use fluvial_kernels::Body;
 use fluvial_tensor::{DType, Error, Result, Tensor, Type};
-use smallvec::smallvec;
+use smallvec::{SmallVec, smallvec};
 
 use super::arithmetic::f64s;
 use crate::bind::bind1;
 use crate::block::ValueId;
 use crate::grad::{Grad, Keeps};
+use crate::kernel::{Elements, Kernel};
 use crate::op::{Arity, Op, Properties, Types, Values};
 use crate::registry::OpDef;
 use crate::rewrite::{NewValues, Rewrite};
@@ -57,6 +61,12 @@ impl Op for Cast {
 
     fn properties(&self) -> Properties {
         Properties { elementwise: true, ..Properties::PURE }
+    }
+
+    fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        let body = Arc::new(Body::unary(|x| x));
+        let compute = inputs[0].dtype().compute();
+        Ok(Some(Kernel::Elementwise(Elements { body, compute, params: SmallVec::new() })))
     }
 }
 

@@ -9,6 +9,7 @@ use crate::bind::{Outputs, bind1};
 use crate::block::ValueId;
 use crate::family::known_sizes;
 use crate::grad::{Grad, Keeps};
+use crate::kernel::{Kernel, View};
 use crate::op::{Arity, Op, Properties, Types, Values};
 use crate::registry::OpDef;
 use crate::rewrite::{NewValues, Rewrite};
@@ -70,6 +71,18 @@ impl Op for Expand {
 
     fn properties(&self) -> Properties {
         Properties { broadcasts: true, ..Properties::VIEW }
+    }
+
+    fn kernel(&self, inputs: &[&Type], outs: &[Type]) -> Result<Option<Kernel>> {
+        let extra = outs[0].rank() - inputs[0].rank();
+        let mut view = View::whole(inputs[0].rank());
+        for (axis, walk) in view.axes.iter_mut().enumerate() {
+            if inputs[0].dim(axis) != outs[0].dim(axis + extra) {
+                walk.clear();
+            }
+        }
+        (0..extra).for_each(|_| view.axes.insert(0, smallvec![]));
+        Ok(Some(Kernel::View(view)))
     }
 }
 

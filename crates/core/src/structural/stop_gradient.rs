@@ -9,6 +9,7 @@ use crate::batch::Batch;
 use crate::bind::{Outputs, bind1};
 use crate::block::ValueId;
 use crate::grad::Grad;
+use crate::kernel::Kernel;
 use crate::op::{Arity, Op, Properties, Types, Values};
 use crate::registry::OpDef;
 use crate::rewrite::{NewValues, Rewrite};
@@ -55,6 +56,10 @@ impl Op for StopGradient {
 
     fn properties(&self) -> Properties {
         Properties::VIEW
+    }
+
+    fn kernel(&self, _: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        Ok(Some(Kernel::Same(0)))
     }
 }
 

@@ -10,6 +10,7 @@ use crate::batch::Batch;
 use crate::bind::{Outputs, bind1};
 use crate::block::ValueId;
 use crate::grad::Grad;
+use crate::kernel::{Kernel, ListKernel};
 use crate::op::{Arity, Op, Types, Values};
 use crate::registry::OpDef;
 use crate::rewrite::{NewValues, Rewrite};
@@ -55,6 +56,13 @@ impl Op for ZerosLike {
 
     fn grad(&self) -> Grad {
         Grad::Zero
+    }
+
+    fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        Ok(Some(match inputs[0].is_list() {
+            true => Kernel::List(ListKernel::Zeros),
+            false => Kernel::Fill(0.0),
+        }))
     }
 }
 

@@ -66,6 +66,10 @@ impl Op for ByPhase {
     fn for_inference(&self) -> Option<OpRef> {
         Some(ByPhase { train: false }.into())
     }
+
+    fn kernel(&self, _: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        Ok(Some(Kernel::Same(usize::from(!self.train))))
+    }
 }
 
 /// What readers of programs and the battery know of it.

@@ -219,6 +219,11 @@ impl Op for Cond {
         let outs = self.infer(&types.iter().collect::<Vec<_>>())?;
         self.run(inputs, &outs).map(|outputs| Some(outputs.into()))
     }
+
+    fn kernel(&self, _: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        let lists = self.lists.iter().map(|list| (list[0], list[1])).collect();
+        Ok(Some(Kernel::Cond { n_results: self.n_results, lists }))
+    }
 }
 
 impl Cond {

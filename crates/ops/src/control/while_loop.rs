@@ -330,6 +330,10 @@ impl Op for While {
         let outs = self.infer(&types.iter().collect::<Vec<_>>())?;
         self.run(inputs, &outs).map(|outputs| Some(outputs.into()))
     }
+
+    fn kernel(&self, _: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        Ok(Some(Kernel::While { carried: self.n_carried, keeps: self.keeps() }))
+    }
 }
 
 impl While {

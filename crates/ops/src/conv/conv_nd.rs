@@ -1,6 +1,8 @@
 //! `conv`: kernels that slide over one to three spatial axes.
 
-use super::geometry::{Geometry, add_bias, batched, same_channels, with_spatial};
+use super::geometry::{
+    COLUMNS, Geometry, add_bias, batched, native_args, same_channels, with_spatial,
+};
 use super::{ConvTranspose, ConvWeightGrad};
 use crate::batch::{folded_in_first, in_groups};
 use crate::prelude::*;
@@ -134,6 +136,10 @@ fn same_padding(
     Ok((before, after))
 }
 
+/// The function in C.
+pub(crate) static SOURCE: Source =
+    Source { name: "conv", text: include_str!("conv.c"), needs: &[&COLUMNS] };
+
 attributes! {
     /// The op behind [`conv1d`], [`conv2d`] and [`conv3d`]; without a bias.
     pub struct Conv = "conv" {
@@ -212,6 +218,15 @@ impl Op for Conv {
             };
             grads![p => of_x(), of_weight()]
         })
+    }
+
+    fn kernel(&self, inputs: &[&Type], outs: &[Type]) -> Result<Option<Kernel>> {
+        let (x, weight, dtype) = (inputs[0], inputs[1], outs[0].dtype());
+        let sizes = [x.dim(0), x.dim(1), weight.dim(0), weight.dim(1)];
+        let args =
+            native_args(&self.geometry(), &x.dims()[2..], &weight.dims()[2..], dtype, sizes)?;
+        let operands = [Arg::As(0, dtype), Arg::As(1, dtype), Arg::Out(0)];
+        Native::new(&SOURCE, [dtype], operands.into_iter().chain(args)).alone()
     }
 }
 

@@ -1,6 +1,8 @@
 //! `conv_transpose`: the adjoint of a convolution as a function of its input.
 
-use super::geometry::{Geometry, add_bias, batched, same_channels, with_spatial};
+use super::geometry::{
+    COLUMNS, Geometry, add_bias, batched, native_args, same_channels, with_spatial,
+};
 use super::{Conv, ConvWeightGrad};
 use crate::batch::{folded_in_first, in_groups};
 use crate::prelude::*;
@@ -158,6 +160,10 @@ fn spread(n_axes: usize, x: &Var, weight: &Var, options: &ConvTransposeOptions) 
     Ok(y)
 }
 
+/// The function in C.
+pub(crate) static SOURCE: Source =
+    Source { name: "conv_transpose", text: include_str!("conv_transpose.c"), needs: &[&COLUMNS] };
+
 attributes! {
     /// The adjoint of [`Conv`] as a function of its input; also the op behind [`conv_transpose1d`],
     /// [`conv_transpose2d`] and [`conv_transpose3d`].
@@ -241,6 +247,14 @@ impl Op for ConvTranspose {
             };
             grads![p => of_x(), of_weight()]
         })
+    }
+
+    fn kernel(&self, inputs: &[&Type], outs: &[Type]) -> Result<Option<Kernel>> {
+        let (x, weight, dtype) = (inputs[0], inputs[1], outs[0].dtype());
+        let sizes = [x.dim(0), x.dim(1), outs[0].dim(1), weight.dim(1)];
+        let args = native_args(&self.geometry(), &self.sizes, &weight.dims()[2..], dtype, sizes)?;
+        let operands = [Arg::As(0, dtype), Arg::As(1, dtype), Arg::Out(0)];
+        Native::new(&SOURCE, [dtype], operands.into_iter().chain(args)).alone()
     }
 }
 

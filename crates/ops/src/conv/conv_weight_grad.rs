@@ -1,9 +1,16 @@
 //! `conv_weight_grad`: the gradient of a convolution with respect to its weight.
 
-use super::geometry::{Geometry, with_spatial};
+use super::geometry::{COLUMNS, Geometry, native_args, with_spatial};
 use super::{Conv, ConvTranspose};
 use crate::batch::{batch_of, channels_first};
 use crate::prelude::*;
+
+/// The function in C.
+pub(crate) static SOURCE: Source = Source {
+    name: "conv_weight_grad",
+    text: include_str!("conv_weight_grad.c"),
+    needs: &[&COLUMNS],
+};
 
 attributes! {
     /// The gradient of [`Conv`] with respect to its weight: of the input `[batch, in, ..]` and the
@@ -87,6 +94,14 @@ impl Op for ConvWeightGrad {
             let of_cotangent = || bind1(Conv::new(geometry.clone()), &[&p.x(0), &p.dy()]);
             grads![p => of_x(), of_cotangent()]
         })
+    }
+
+    fn kernel(&self, inputs: &[&Type], outs: &[Type]) -> Result<Option<Kernel>> {
+        let (x, dy, dtype) = (inputs[0], inputs[1], outs[0].dtype());
+        let sizes = [x.dim(0), x.dim(1), dy.dim(1), outs[0].dim(1)];
+        let args = native_args(&self.geometry(), &x.dims()[2..], &self.kernel, dtype, sizes)?;
+        let operands = [Arg::As(0, dtype), Arg::As(1, dtype), Arg::Out(0)];
+        Native::new(&SOURCE, [dtype], operands.into_iter().chain(args)).alone()
     }
 }
 

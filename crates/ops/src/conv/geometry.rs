@@ -1,6 +1,7 @@
 //! What the convolutions share: how kernels move, and what fits together.
 
 use crate::prelude::*;
+use fluvial_core::kernel::count as count_dims;
 
 /// How kernels move over the spatial axes, and in how many groups channels are taken.
 #[derive(Clone, Debug)]
@@ -93,6 +94,51 @@ impl Geometry {
             .remedy("use a number of groups that divides the channels")),
         }
     }
+}
+
+/// The elements under each place of a kernel, in C.
+pub(crate) static COLUMNS: Source = Source {
+    name: "columns",
+    text: include_str!("columns.c"),
+    needs: &[&crate::linalg::matmul::GEMM],
+};
+
+/// The arguments of a convolution in C, behind those of its operands: memory for columns, how windows lie on three axes, the batch, the groups,
+/// and the channels of the input and of the output in each.
+pub(crate) fn native_args(
+    geometry: &Geometry,
+    sizes: &[Dim],
+    kernel: &[Dim],
+    dtype: DType,
+    [batch, ins, outs, of_columns]: [Dim; 4],
+) -> Result<Vec<Arg>> {
+    let counts = geometry.counts(sizes, kernel)?;
+    let columns = of_columns.mul(count_dims(kernel)?)?.mul(count_dims(&counts)?)?;
+    let work = Arg::Work(columns.mul(Dim::size(dtype.size()))?);
+    let groups = Dim::size(geometry.groups);
+    let channels = [batch, groups, ins.floor_div(groups)?, outs.floor_div(groups)?].map(Arg::Size);
+    Ok([work, native_windows(geometry, sizes, kernel)?].into_iter().chain(channels).collect())
+}
+
+/// How windows lie on three axes, for functions in C.
+pub(crate) fn native_windows(geometry: &Geometry, sizes: &[Dim], kernel: &[Dim]) -> Result<Arg> {
+    let counts = geometry.counts(sizes, kernel)?;
+    let extra = 3 - geometry.n_axes();
+    let mut numbers: SmallVec<[Dim; 8]> = SmallVec::new();
+    let of = |list: &[usize]| list.iter().map(|&n| Dim::size(n)).collect::<Vec<_>>();
+    let lists = [
+        (sizes.to_vec(), 1),
+        (kernel.to_vec(), 1),
+        (counts.to_vec(), 1),
+        (of(&geometry.stride), 1),
+        (of(&geometry.before), 0),
+        (of(&geometry.dilation), 1),
+    ];
+    for (list, filler) in lists {
+        numbers.extend((0..extra).map(|_| Dim::size(filler)));
+        numbers.extend(list);
+    }
+    Ok(Arg::Sizes(numbers))
 }
 
 /// Refuses channels that are not those a weight has.

@@ -114,6 +114,10 @@ impl Op for Fold {
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::NOTHING, |p| grads![p => bind1(p.op::<Fold>()?.unfold(), &[&p.dy()])])
     }
+
+    fn kernel(&self, _: &[&Type], outs: &[Type]) -> Result<Option<Kernel>> {
+        super::unfold::native_unfold(&self.unfold(), &outs[0], true)
+    }
 }
 
 /// What readers of programs and the battery know of it.

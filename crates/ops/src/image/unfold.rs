@@ -43,6 +43,23 @@ pub fn unfold(x: &Var, kernel: PerAxis, options: UnfoldOptions) -> Result<Var> {
     unfolded().map_err(|error| error.in_op("unfold", &[&ty]).at(loc))
 }
 
+/// The function in C.
+static SOURCE: Source = Source {
+    name: "unfold",
+    text: include_str!("unfold.c"),
+    needs: &[&crate::conv::geometry::COLUMNS],
+};
+
+/// Columns of images, or images of columns, in C.
+pub(super) fn native_unfold(op: &Unfold, images: &Type, back: bool) -> Result<Option<Kernel>> {
+    let sizes = &images.dims()[2..];
+    let windows =
+        crate::conv::geometry::native_windows(&op.geometry(), sizes, &dims_of(&op.kernel))?;
+    let channels = [images.dim(0), images.dim(1)].map(Arg::Size);
+    let args = [Arg::In(0), Arg::Out(0), windows].into_iter().chain(channels);
+    Native::new(&SOURCE, [images.dtype()], args.chain([Arg::Int(back.into())])).alone()
+}
+
 attributes! {
     /// The op behind [`unfold`], for 1 to 3 spatial axes.
     pub struct Unfold = "unfold" {
@@ -107,6 +124,10 @@ impl Op for Unfold {
             let sizes = p.in_type(0)?.dims()[2..].to_vec();
             grads![p => bind1(Fold::new(op, sizes), &[&p.dy()])]
         })
+    }
+
+    fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        native_unfold(self, inputs[0], false)
     }
 }
 

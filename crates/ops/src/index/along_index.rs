@@ -20,6 +20,10 @@ pub fn along_index(index: &Var, axis: i64, size: Dim) -> Result<Var> {
     bind1(AlongIndex { axis, size }, &[index])
 }
 
+/// The function in C.
+pub(crate) static SOURCE: Source =
+    Source { name: "along_index", text: include_str!("along_index.c"), needs: &[] };
+
 attributes! {
     /// The op behind [`along_index`].
     pub struct AlongIndex = "along_index" {
@@ -71,6 +75,13 @@ impl Op for AlongIndex {
 
     fn grad(&self) -> Grad {
         Grad::NonDifferentiable("positions are integers")
+    }
+
+    fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        let [outer, own, inner] = kernel::around(inputs[0], axis(self.axis, inputs[0].rank())?)?;
+        let sizes = [outer, own, inner, self.size].map(Arg::Size);
+        let args = [Arg::In(0), Arg::Out(0)].into_iter().chain(sizes);
+        Native::new(&SOURCE, [], args).failing().alone()
     }
 }
 

@@ -19,6 +19,10 @@ pub fn gather(x: &Var, index: &Var, axis: i64) -> Result<Var> {
     bind1(Gather { axis }, &[x, index])
 }
 
+/// The function in C.
+pub(crate) static SOURCE: Source =
+    Source { name: "gather", text: include_str!("gather.c"), needs: &[] };
+
 attributes! {
     /// The op behind [`gather`].
     pub struct Gather = "gather" {
@@ -90,6 +94,13 @@ impl Op for Gather {
             let size = ty.dim(axis(op.axis, ty.rank())?);
             grads![p => index_add(&p.dy(), &p.x(1), op.axis, size), None]
         })
+    }
+
+    fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        let [outer, size, inner] = kernel::around(inputs[0], axis(self.axis, inputs[0].rank())?)?;
+        let sizes = [outer, size, inner, kernel::count(inputs[1].dims())?].map(Arg::Size);
+        let args = [Arg::In(0), Arg::In(1), Arg::Out(0)].into_iter().chain(sizes);
+        Native::new(&SOURCE, [inputs[0].dtype()], args).failing().alone()
     }
 }
 

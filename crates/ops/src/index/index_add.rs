@@ -21,6 +21,10 @@ pub fn index_add(updates: &Var, index: &Var, axis: i64, size: Dim) -> Result<Var
     bind1(IndexAdd { axis, size }, &[updates, index])
 }
 
+/// The function in C.
+pub(crate) static SOURCE: Source =
+    Source { name: "index_add", text: include_str!("index_add.c"), needs: &[] };
+
 attributes! {
     /// The op behind [`index_add`].
     pub struct IndexAdd = "index_add" {
@@ -102,6 +106,14 @@ impl Op for IndexAdd {
             let axis = p.op::<IndexAdd>()?.axis;
             grads![p => gather(&p.dy(), &p.x(1), axis), None]
         })
+    }
+
+    fn kernel(&self, inputs: &[&Type], outs: &[Type]) -> Result<Option<Kernel>> {
+        let (axis, _) = self.shape(inputs[0], inputs[1])?;
+        let [outer, size, inner] = kernel::around(&outs[0], axis)?;
+        let sizes = [outer, size, inner, kernel::count(inputs[1].dims())?].map(Arg::Size);
+        let args = [Arg::In(0), Arg::In(1), Arg::Out(0)].into_iter().chain(sizes);
+        Native::new(&SOURCE, [inputs[0].dtype()], args).failing().alone()
     }
 }
 

@@ -23,6 +23,10 @@ pub fn index_put(x: &Var, index: &Var, updates: &Var, axis: i64) -> Result<Var> 
     bind1(IndexPut { axis }, &[x, index, updates])
 }
 
+/// The function in C.
+pub(crate) static SOURCE: Source =
+    Source { name: "index_put", text: include_str!("index_put.c"), needs: &[] };
+
 attributes! {
     /// The op behind [`index_put`].
     pub struct IndexPut = "index_put" {
@@ -110,6 +114,13 @@ impl Op for IndexPut {
                 where_(&written()?, &taken()?, &zeros_like(&taken()?)?),
             ]
         })
+    }
+
+    fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        let [outer, size, inner] = kernel::around(inputs[0], axis(self.axis, inputs[0].rank())?)?;
+        let sizes = [outer, size, inner, kernel::count(inputs[1].dims())?].map(Arg::Size);
+        let args = [Arg::In(0), Arg::In(1), Arg::In(2), Arg::Out(0)].into_iter().chain(sizes);
+        Native::new(&SOURCE, [inputs[0].dtype()], args).failing().alone()
     }
 }
 

@@ -40,6 +40,10 @@ pub fn index_reduce(
     bind1(IndexReduce { axis, reduction }, &[x, index, updates])
 }
 
+/// The function in C.
+pub(crate) static SOURCE: Source =
+    Source { name: "index_reduce", text: include_str!("index_reduce.c"), needs: &[] };
+
 attributes! {
     /// The op behind [`index_reduce`].
     pub struct IndexReduce = "index_reduce" {
@@ -108,6 +112,18 @@ impl Op for IndexReduce {
                 where_(&theirs, &taken(&share)?, &zeros_like(&updates)?),
             ]
         })
+    }
+
+    fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        let [outer, size, inner] = kernel::around(inputs[0], axis(self.axis, inputs[0].rank())?)?;
+        let kind = match self.reduction {
+            ScatterReduction::Prod => 0,
+            ScatterReduction::Max => 1,
+            ScatterReduction::Min => 2,
+        };
+        let sizes = [outer, size, inner, kernel::count(inputs[1].dims())?].map(Arg::Size);
+        let args = [Arg::In(0), Arg::In(1), Arg::In(2), Arg::Out(0), Arg::Int(kind)];
+        Native::new(&SOURCE, [inputs[0].dtype()], args.into_iter().chain(sizes)).failing().alone()
     }
 }
 

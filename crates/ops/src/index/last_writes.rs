@@ -18,6 +18,10 @@ pub fn last_writes(index: &Var, size: Dim) -> Result<Var> {
     bind1(LastWrites { size }, &[index])
 }
 
+/// The function in C.
+pub(crate) static SOURCE: Source =
+    Source { name: "last_writes", text: include_str!("last_writes.c"), needs: &[] };
+
 attributes! {
     /// The op behind [`last_writes`].
     pub struct LastWrites = "last_writes" {
@@ -51,6 +55,13 @@ impl Op for LastWrites {
 
     fn grad(&self) -> Grad {
         Grad::NonDifferentiable("positions are integers")
+    }
+
+    fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        let count = kernel::count(inputs[0].dims())?;
+        let args =
+            [Arg::In(0), Arg::Out(0), Arg::Work(self.size), Arg::Size(self.size), Arg::Size(count)];
+        Native::new(&SOURCE, [], args).failing().alone()
     }
 }
 

@@ -20,6 +20,10 @@ pub fn merge_rows(mask: &Var, yes: &Var, no: &Var) -> Result<Var> {
     bind1(MergeRows {}, &[mask, yes, no])
 }
 
+/// The function in C.
+pub(crate) static SOURCE: Source =
+    Source { name: "merge_rows", text: include_str!("merge_rows.c"), needs: &[] };
+
 attributes! {
     /// The op behind [`merge_rows`].
     pub struct MergeRows = "merge_rows" {}
@@ -68,6 +72,13 @@ impl Op for MergeRows {
                 assume_dims(&no, p.in_type(2)?.dims()),
             ]
         })
+    }
+
+    fn kernel(&self, inputs: &[&Type], outs: &[Type]) -> Result<Option<Kernel>> {
+        let width = kernel::count(&outs[0].dims()[1..])?;
+        let sizes = [inputs[0].dim(0), inputs[1].dim(0), inputs[2].dim(0), width].map(Arg::Size);
+        let args = [Arg::In(0), Arg::In(1), Arg::In(2), Arg::Out(0)].into_iter().chain(sizes);
+        Native::new(&SOURCE, [outs[0].dtype()], args).failing().alone()
     }
 }
 

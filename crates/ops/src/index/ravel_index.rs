@@ -20,6 +20,10 @@ pub fn ravel_multi_index(indices: &[&Var], dims: &[Dim]) -> Result<Var> {
     bind1(RavelIndex { dims: dims.to_vec(), axes }, indices)
 }
 
+/// The function in C.
+pub(crate) static SOURCE: Source =
+    Source { name: "ravel_index", text: include_str!("ravel_index.c"), needs: &[] };
+
 attributes! {
     /// The op behind [`ravel_multi_index`].
     pub struct RavelIndex = "ravel_index" {
@@ -69,6 +73,30 @@ impl Op for RavelIndex {
 
     fn grad(&self) -> Grad {
         Grad::NonDifferentiable("positions are integers")
+    }
+
+    fn kernel(&self, inputs: &[&Type], outs: &[Type]) -> Result<Option<Kernel>> {
+        let (dims, distances) = (outs[0].dims(), kernel::distances(&self.dims)?);
+        let part = |(i, ty): (usize, &&Type)| {
+            let (extra, own) = (dims.len() - ty.rank(), kernel::distances(ty.dims())?);
+            let step = |axis: usize| match axis.checked_sub(extra) {
+                Some(k) if ty.dim(k) == dims[axis] => own[k],
+                _ => Dim::size(0),
+            };
+            let args = [
+                Arg::In(i),
+                Arg::Out(0),
+                Arg::Int(dims.len() as i64),
+                Arg::Sizes(dims.into()),
+                Arg::Sizes((0..dims.len()).map(step).collect()),
+                Arg::Size(self.dims[i]),
+                Arg::Size(distances[i]),
+                Arg::Int((i == 0).into()),
+            ];
+            Ok(Native::new(&SOURCE, [], args).failing())
+        };
+        let calls = inputs.iter().enumerate().map(part).collect::<Result<_>>()?;
+        Ok(Some(Kernel::Calls(calls)))
     }
 }
 

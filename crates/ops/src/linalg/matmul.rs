@@ -27,6 +27,17 @@ pub(crate) fn product(a: &Var, b: &Var, transpose_a: bool, transpose_b: bool) ->
     bind1(Matmul { transpose_a, transpose_b }, &[a, b])
 }
 
+/// One product, in C.
+pub(crate) static GEMM: Source = Source { name: "gemm", text: include_str!("gemm.c"), needs: &[] };
+
+/// Products, in C.
+pub(crate) static SOURCE: Source =
+    Source { name: "matmul", text: include_str!("matmul.c"), needs: &[&GEMM] };
+
+/// Products of whole numbers, in C.
+pub(crate) static WHOLE: Source =
+    Source { name: "matmul_whole", text: include_str!("matmul_whole.c"), needs: &[] };
+
 attributes! {
     /// The op behind [`matmul`].
     pub struct Matmul = "matmul" {
@@ -197,6 +208,49 @@ impl Op for Matmul {
     fn properties(&self) -> Properties {
         // Cotangents of broadcast operands are summed to their shapes by the reverse walk.
         Properties { broadcasts: true, ..Properties::PURE }
+    }
+
+    fn kernel(&self, inputs: &[&Type], outs: &[Type]) -> Result<Option<Kernel>> {
+        let (left, right) = (
+            as_matrices(inputs[0].dims(), true, self.transpose_a),
+            as_matrices(inputs[1].dims(), false, self.transpose_b),
+        );
+        let [.., m, k] = left[..] else { return Ok(None) };
+        let n = right[right.len() - 1];
+        let (of_left, of_right) = (&left[..left.len() - 2], &right[..right.len() - 2]);
+        let batch = broadcast(of_left, of_right)?;
+        let steps = |own: &[Dim], each: Dim| -> Result<SmallVec<[Dim; 8]>> {
+            let extra = batch.len() - own.len();
+            let own_steps = kernel::distances(own)?;
+            let step = |axis: usize| match axis.checked_sub(extra) {
+                Some(i) if own[i] == batch[axis] => own_steps[i].mul(each),
+                _ => Ok(Dim::size(0)),
+            };
+            (0..batch.len()).map(step).collect()
+        };
+        let dtype = outs[0].dtype();
+        let source = if dtype.is_float() { &SOURCE } else { &WHOLE };
+        let (ta, tb) = (Arg::Int(self.transpose_a.into()), Arg::Int(self.transpose_b.into()));
+        let operands = [Arg::As(0, dtype), Arg::As(1, dtype), Arg::Out(0)];
+        // Rows of many matrices by one matrix are rows of one.
+        let merged = of_right.is_empty() && !self.transpose_a;
+        let of_batch = match merged {
+            true => [
+                Arg::Int(0),
+                Arg::Sizes(smallvec![]),
+                Arg::Sizes(smallvec![]),
+                Arg::Sizes(smallvec![]),
+            ],
+            false => [
+                Arg::Int(batch.len() as i64),
+                Arg::Sizes(batch.clone()),
+                Arg::Sizes(steps(of_left, m.mul(k)?)?),
+                Arg::Sizes(steps(of_right, n.mul(k)?)?),
+            ],
+        };
+        let m = if merged { m.mul(kernel::count(of_left)?)? } else { m };
+        let sizes = [ta, tb, Arg::Size(m), Arg::Size(n), Arg::Size(k)];
+        Native::new(source, [dtype], operands.into_iter().chain(of_batch).chain(sizes)).alone()
     }
 }
 

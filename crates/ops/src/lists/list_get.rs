@@ -88,6 +88,10 @@ impl Op for ListGet {
             |p| grads![p => list_set(&zeros_like(&p.x(0))?, &p.x(1), &p.dy()), None],
         )
     }
+
+    fn kernel(&self, _: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        Ok(Some(Kernel::List(ListKernel::Get)))
+    }
 }
 
 /// What readers of programs and the battery know of it.

@@ -33,6 +33,10 @@ impl Op for ListLen {
     fn grad(&self) -> Grad {
         Grad::Zero
     }
+
+    fn kernel(&self, _: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        Ok(Some(Kernel::List(ListKernel::Len)))
+    }
 }
 
 /// What readers of programs and the battery know of it.

@@ -32,6 +32,10 @@ impl Op for ListNew {
     fn grad(&self) -> Grad {
         Grad::Zero
     }
+
+    fn kernel(&self, _: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        Ok(Some(Kernel::List(ListKernel::New)))
+    }
 }
 
 /// What readers of programs and the battery know of it.

@@ -54,6 +54,10 @@ impl Op for ListPop {
             grads![p => list_push(&or_zero(0)?, &or_zero(1)?)]
         })
     }
+
+    fn kernel(&self, _: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        Ok(Some(Kernel::List(ListKernel::Pop)))
+    }
 }
 
 /// What readers of programs and the battery know of it.

@@ -44,6 +44,10 @@ impl Op for ListPush {
             Ok(smallvec![Some(rest), Some(as_given(top, &p.in_type(1)?)?)])
         })
     }
+
+    fn kernel(&self, _: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        Ok(Some(Kernel::List(ListKernel::Push)))
+    }
 }
 
 /// An element of a list, with the sizes that it had when it was put there.

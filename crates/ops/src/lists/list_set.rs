@@ -62,6 +62,10 @@ impl Op for ListSet {
             ]
         })
     }
+
+    fn kernel(&self, _: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        Ok(Some(Kernel::List(ListKernel::Set)))
+    }
 }
 
 /// What readers of programs and the battery know of it.

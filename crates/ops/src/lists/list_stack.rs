@@ -70,6 +70,10 @@ impl Op for ListStack {
             |p| grads![p => list_unstack(&p.dy(), p.op::<ListStack>()?.from_bottom)],
         )
     }
+
+    fn kernel(&self, _: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        Ok(Some(Kernel::List(ListKernel::Stack(self.len, self.from_bottom))))
+    }
 }
 
 /// What readers of programs and the battery know of it.

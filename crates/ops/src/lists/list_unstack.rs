@@ -54,6 +54,10 @@ impl Op for ListUnstack {
             grads![p => list_stack(&p.dy(), p.in_type(0)?.dim(0), from_bottom)]
         })
     }
+
+    fn kernel(&self, _: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        Ok(Some(Kernel::List(ListKernel::Unstack(self.from_bottom))))
+    }
 }
 
 /// What readers of programs and the battery know of it.

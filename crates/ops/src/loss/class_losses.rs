@@ -17,6 +17,10 @@ pub(super) fn class_losses(logits: &Var, labels: &Var, ignored: i64) -> Result<V
     bind1(ClassLosses { ignored, slopes: false }, &[logits, labels])
 }
 
+/// The function in C.
+pub(crate) static SOURCE: Source =
+    Source { name: "class_losses", text: include_str!("class_losses.c"), needs: &[] };
+
 attributes! {
     /// The op behind `class_losses`, the implementation of [`cross_entropy`](crate::cross_entropy) for rows.
     ///
@@ -96,6 +100,14 @@ impl Op for ClassLosses {
 
     fn with_residuals(&self, wanted: &[bool], _: &[bool]) -> Result<Option<OpRef>> {
         Ok(wanted[0].then(|| ClassLosses { slopes: true, ..self.clone() }.into()))
+    }
+
+    fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        let slopes = if self.slopes { Arg::Out(1) } else { Arg::Nothing };
+        let sizes = [inputs[0].dim(0), inputs[0].dim(1)].map(Arg::Size);
+        let args = [Arg::In(0), Arg::In(1), Arg::Out(0), slopes].into_iter().chain(sizes);
+        let args = args.chain([Arg::Int(self.ignored)]);
+        Native::new(&SOURCE, [inputs[0].dtype()], args).failing().alone()
     }
 }
 

@@ -131,6 +131,16 @@ impl Op for AlphaDropout {
     fn for_inference(&self) -> Option<OpRef> {
         Some(AlphaDropout { train: false, ..self.clone() }.into())
     }
+
+    fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        if !self.train {
+            return Ok(Some(Kernel::Same(0)));
+        }
+        let (scale, shift) = (self.scale(), self.scale() * FLOOR * self.p);
+        let n_axes = if self.channels { 2 } else { inputs[0].rank() };
+        let numbers = [scale, shift, shift - self.scale() * FLOOR];
+        crate::random::dropout::native_dropout(inputs[0], n_axes, self.p, numbers)
+    }
 }
 
 /// What readers of programs and the battery know of it.

@@ -12,6 +12,74 @@ use crate::prelude::*;
 use crate::reading::{one_call, product, transposed};
 use crate::shape::reshape;
 
+/// The function in C.
+pub(crate) static SOURCE: Source = Source {
+    name: "attention",
+    text: include_str!("attention.c"),
+    needs: &[&crate::linalg::matmul::GEMM],
+};
+
+/// The arguments of a mask: of numbers and of bools, of which one is null.
+pub(super) fn masks(mask: Option<&&Type>, input: usize) -> [Arg; 2] {
+    match mask {
+        Some(mask) if mask.dtype().is_bool() => [Arg::Nothing, Arg::In(input)],
+        Some(_) => [Arg::In(input), Arg::Nothing],
+        None => [Arg::Nothing, Arg::Nothing],
+    }
+}
+
+/// How heads lie in a batch, for the function in C.
+pub(super) struct HeadLayout {
+    pub args: Vec<Arg>,
+    /// The number of scores of a head.
+    pub scores: Dim,
+}
+
+impl HeadLayout {
+    /// Of queries, keys, values and perhaps a mask.
+    pub fn new(inputs: &[&Type], y: &Type, causal: bool, scale: Option<f64>) -> Result<HeadLayout> {
+        let (q, k, v) = (inputs[0], inputs[1], inputs[2]);
+        let batch = &y.dims()[..y.rank() - 2];
+        let shared = match groups(q, k)? {
+            Some(_) => known_size(q.dim(q.rank() - 3))? / known_size(k.dim(k.rank() - 3))?,
+            None => 1,
+        };
+        let steps = |ty: &Type, n_inner: usize| -> Result<SmallVec<[Dim; 8]>> {
+            let extra = (batch.len() + n_inner).saturating_sub(ty.rank());
+            let own = kernel::distances(ty.dims())?;
+            let step = |axis: usize| match axis.checked_sub(extra) {
+                Some(i) if ty.dim(i) != Dim::size(1) => own[i],
+                _ => Dim::size(0),
+            };
+            Ok((0..batch.len() + n_inner).map(step).collect())
+        };
+        let matrices = |ty: &Type| steps(ty, 2).map(|all| all[..batch.len()].into());
+        let width = q.dim(q.rank() - 1);
+        let scale = scale.unwrap_or(1.0 / (known_size(width)? as f64).sqrt());
+        let (queries, keys) = (q.dim(q.rank() - 2), k.dim(k.rank() - 2));
+        let of_mask = match inputs.get(3) {
+            Some(mask) => steps(mask, 2)?,
+            None => smallvec![Dim::size(0); batch.len() + 2],
+        };
+        let args = vec![
+            Arg::Int(batch.len() as i64),
+            Arg::Sizes(batch.into()),
+            Arg::Sizes(matrices(q)?),
+            Arg::Sizes(matrices(k)?),
+            Arg::Sizes(matrices(v)?),
+            Arg::Sizes(of_mask),
+            Arg::Int(shared as i64),
+            Arg::Size(queries),
+            Arg::Size(keys),
+            Arg::Size(width),
+            Arg::Size(v.dim(v.rank() - 1)),
+            Arg::Int(causal.into()),
+            Arg::Number(scale),
+        ];
+        Ok(HeadLayout { args, scores: queries.mul(keys)? })
+    }
+}
+
 attributes! {
     /// The op behind [`scaled_dot_product_attention`](super::scaled_dot_product_attention()), for `f32` and
     /// `f64` without dropout.
@@ -172,6 +240,16 @@ impl Op for Attend {
 
     fn with_residuals(&self, _: &[bool], _: &[bool]) -> Result<Option<OpRef>> {
         Ok((!self.logs).then(|| Attend { logs: true, ..self.clone() }.into()))
+    }
+
+    fn kernel(&self, inputs: &[&Type], outs: &[Type]) -> Result<Option<Kernel>> {
+        let logs = if self.logs { Arg::Out(1) } else { Arg::Nothing };
+        let mask = masks(inputs.get(3), 3);
+        let layout = HeadLayout::new(inputs, &outs[0], self.causal, self.scale)?;
+        let work = Arg::Work(layout.scores.mul(Dim::size(inputs[0].dtype().size()))?);
+        let operands = [Arg::In(0), Arg::In(1), Arg::In(2)].into_iter().chain(mask);
+        let args = operands.chain([Arg::Out(0), logs, work]).chain(layout.args);
+        Native::new(&SOURCE, [inputs[0].dtype()], args).alone()
     }
 }
 

@@ -1,6 +1,6 @@
 //! `attention_grad`: the gradient of `attention`, without the matrix of the scores.
 
-use super::attention::outputs;
+use super::attention::{HeadLayout, masks, outputs};
 use super::scaled_dot_product_attention::{
     AttentionOptions, grouped_mask, groups, scaled, scores, split_heads, transposed,
     with_group_axis,
@@ -9,6 +9,13 @@ use crate::prelude::*;
 use crate::reduce::logsumexp::finite_level;
 use crate::shape::reshape;
 use crate::{exp, matmul, sum, unsqueeze};
+
+/// The function in C.
+static SOURCE: Source = Source {
+    name: "attention_grad",
+    text: include_str!("attention_grad.c"),
+    needs: &[&super::attention::SOURCE],
+};
 
 attributes! {
     /// The gradient of [`Attend`](super::attention::Attend), for a given result and given logarithms.
@@ -112,6 +119,18 @@ impl Op for AttendGrad {
             let wanted: Vec<bool> = (0..p.n_inputs()).map(|i| p.wanted(i)).collect();
             vjp_through(|inputs| op.defined(inputs), &inputs, &wanted, p.dys())
         })
+    }
+
+    fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        let own: Vec<&Type> = inputs[1..4].iter().chain(&inputs[6..]).copied().collect();
+        let layout = HeadLayout::new(&own, inputs[0], self.causal, self.scale)?;
+        let work = Arg::Work(layout.scores.mul(Dim::size(2 * inputs[0].dtype().size()))?);
+        let operands = (0..6).map(Arg::In).chain(masks(inputs.get(6), 6));
+        let counts = own[..3].iter().map(|ty| kernel::count(ty.dims()).map(Arg::Size));
+        let counts = counts.collect::<Result<Vec<_>>>()?;
+        let args =
+            operands.chain((0..3).map(Arg::Out)).chain([work]).chain(layout.args).chain(counts);
+        Native::new(&SOURCE, [inputs[0].dtype()], args).alone()
     }
 }
 

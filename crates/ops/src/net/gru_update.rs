@@ -27,6 +27,10 @@ pub(super) fn defined(input: &Var, recurrent: &Var, h: &Var) -> Result<Var> {
     (&new + keep * (h - &new)).check()
 }
 
+/// The function in C.
+pub(crate) static SOURCE: Source =
+    Source { name: "gru_update", text: include_str!("gru_update.c"), needs: &[] };
+
 attributes! {
     /// The step behind [`gru`](super::gru()) and [`gru_cell`](super::gru_cell), for `f32` and `f64`.
     ///
@@ -60,6 +64,13 @@ impl Op for GruUpdate {
             let found = bind(GruUpdateGrad {}, &[&p.dy(), &p.x(0), &p.x(1), &p.x(2)])?;
             grads![p => found[0].clone(), found[1].clone(), found[2].clone()]
         })
+    }
+
+    fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        let (rest, hidden) = inputs[2].dims().split_at(inputs[2].rank() - 1);
+        let sizes = [kernel::count(rest)?, hidden[0]].map(Arg::Size);
+        let operands = [Arg::In(0), Arg::In(1), Arg::In(2), Arg::Out(0)];
+        Native::new(&SOURCE, [inputs[2].dtype()], operands.into_iter().chain(sizes)).alone()
     }
 }
 

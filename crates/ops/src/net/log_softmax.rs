@@ -23,6 +23,10 @@ pub fn log_softmax(x: &Var, axis: i64) -> Result<Var> {
     bind1(LogSoftmax { axis }, &[x])
 }
 
+/// The function in C.
+pub(crate) static SOURCE: Source =
+    Source { name: "log_softmax", text: include_str!("log_softmax.c"), needs: &[] };
+
 attributes! {
     /// The op behind [`log_softmax`].
     pub struct LogSoftmax = "log_softmax" {
@@ -58,6 +62,12 @@ impl Op for LogSoftmax {
             let total = sum(&dy, &[p.op::<LogSoftmax>()?.axis], true)?;
             grads![p => dy - exp(&p.y(0))? * total]
         })
+    }
+
+    fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        let sizes = kernel::around(inputs[0], axis(self.axis, inputs[0].rank())?)?.map(Arg::Size);
+        let args = [Arg::In(0), Arg::Out(0)].into_iter().chain(sizes);
+        Native::new(&SOURCE, [inputs[0].dtype()], args).alone()
     }
 }
 

@@ -26,6 +26,10 @@ pub(super) fn defined(gates: &Var, c: &Var) -> Result<(Var, Var)> {
     Ok((mul(&leave, &tanh(&next)?)?, next))
 }
 
+/// The function in C.
+pub(crate) static SOURCE: Source =
+    Source { name: "lstm_update", text: include_str!("lstm_update.c"), needs: &[] };
+
 attributes! {
     /// The step behind [`lstm`](super::lstm()) and [`lstm_cell`](super::lstm_cell), for `f32` and `f64`.
     ///
@@ -90,6 +94,13 @@ impl Op for LstmUpdate {
             let found = bind(LstmUpdateGrad {}, &[&given(0)?, &given(1)?, &p.x(0), &c])?;
             grads![p => found[0].clone(), found[1].clone()]
         })
+    }
+
+    fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        let (rest, hidden) = inputs[1].dims().split_at(inputs[1].rank() - 1);
+        let sizes = [kernel::count(rest)?, hidden[0]].map(Arg::Size);
+        let operands = [Arg::In(0), Arg::In(1), Arg::Out(0), Arg::Out(1)];
+        Native::new(&SOURCE, [inputs[1].dtype()], operands.into_iter().chain(sizes)).alone()
     }
 }
 

@@ -3,6 +3,10 @@
 use super::lstm_update::{as_rows, defined, gates_fit, shaped};
 use crate::prelude::*;
 
+/// The function in C.
+pub(crate) static SOURCE: Source =
+    Source { name: "lstm_update_grad", text: include_str!("lstm_update_grad.c"), needs: &[] };
+
 attributes! {
     /// The gradient of [`LstmUpdate`](super::lstm_update::LstmUpdate).
     ///
@@ -47,6 +51,13 @@ impl Op for LstmUpdateGrad {
             };
             vjp_through(gradient, &inputs, &wanted, p.dys())
         })
+    }
+
+    fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        let (rest, hidden) = inputs[3].dims().split_at(inputs[3].rank() - 1);
+        let sizes = [kernel::count(rest)?, hidden[0]].map(Arg::Size);
+        let operands = [Arg::In(0), Arg::In(1), Arg::In(2), Arg::In(3), Arg::Out(0), Arg::Out(1)];
+        Native::new(&SOURCE, [inputs[3].dtype()], operands.into_iter().chain(sizes)).alone()
     }
 }
 

@@ -20,6 +20,10 @@ pub fn softmax(x: &Var, axis: i64) -> Result<Var> {
     bind1(SoftmaxOp { axis }, &[x])
 }
 
+/// The function in C.
+pub(crate) static SOURCE: Source =
+    Source { name: "softmax", text: include_str!("softmax.c"), needs: &[] };
+
 attributes! {
     /// The op behind [`softmax`].
     pub struct SoftmaxOp = "softmax" {
@@ -63,6 +67,12 @@ impl Op for SoftmaxOp {
             let total = sum(&(&y * &dy), &[p.op::<SoftmaxOp>()?.axis], true)?;
             grads![p => y * (dy - total)]
         })
+    }
+
+    fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        let sizes = kernel::around(inputs[0], axis(self.axis, inputs[0].rank())?)?.map(Arg::Size);
+        let args = [Arg::In(0), Arg::Out(0)].into_iter().chain(sizes);
+        Native::new(&SOURCE, [inputs[0].dtype()], args).alone()
     }
 }
 

@@ -26,6 +26,34 @@ choices! {
     }
 }
 
+/// The function in C.
+pub(crate) static SOURCE: Source =
+    Source { name: "normalise", text: include_str!("normalise.c"), needs: &[] };
+
+/// Over a batch, in C.
+pub(crate) static BATCH: Source =
+    Source { name: "normalise_batch", text: include_str!("normalise_batch.c"), needs: &[] };
+
+/// How elements lie in rows: the number of rows, their size, the groups, the elements of a weight, and whether rows are centred.
+pub(super) fn rows(over: Together, count: usize, x: &Type) -> Result<[Arg; 5]> {
+    let dims = x.dims();
+    Ok(match over {
+        Together::Layer | Together::Rms => {
+            let split = dims.len() - count;
+            let (rows, size) = (kernel::count(&dims[..split])?, kernel::count(&dims[split..])?);
+            let centre = Arg::Int((over == Together::Layer).into());
+            [Arg::Size(rows), Arg::Size(size), Arg::Int(1), Arg::Int(1), centre]
+        }
+        Together::Group | Together::Batch => {
+            let groups = if count == 0 { dims[1] } else { Dim::size(count) };
+            let each = kernel::count(&dims[2..])?;
+            let size = dims[1].floor_div(groups)?.mul(each)?;
+            let rows = dims[0].mul(groups)?;
+            [Arg::Size(rows), Arg::Size(size), Arg::Size(groups), Arg::Size(each), Arg::Int(1)]
+        }
+    })
+}
+
 attributes! {
     /// The op behind [`layer_norm`](super::layer_norm()), [`rms_norm`](super::rms_norm()),
     /// [`group_norm`](super::group_norm()), [`instance_norm`](super::instance_norm) and
@@ -216,6 +244,27 @@ impl Op for Normalise {
 
     fn with_residuals(&self, _: &[bool], _: &[bool]) -> Result<Option<OpRef>> {
         Ok((!self.moments).then(|| Normalise { moments: true, ..self.clone() }.into()))
+    }
+
+    fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        let x = inputs[0];
+        let optional =
+            |present: bool, input: usize| if present { Arg::In(input) } else { Arg::Nothing };
+        let (weight, bias) =
+            (optional(self.weight, 1), optional(self.bias, 1 + usize::from(self.weight)));
+        let moment = |output: usize| if self.moments { Arg::Out(output) } else { Arg::Nothing };
+        let operands = [Arg::In(0), weight, bias, Arg::Out(0)];
+        if self.over == Together::Batch {
+            let sizes = kernel::around(x, 1)?.map(Arg::Size);
+            let args = operands.into_iter().chain([moment(1), moment(2)]).chain(sizes);
+            return Native::new(&BATCH, [x.dtype()], args.chain([Arg::Number(self.eps)])).alone();
+        }
+        let moments = match self.over {
+            Together::Rms => [Arg::Nothing, moment(1)],
+            _ => [moment(1), moment(2)],
+        };
+        let args = operands.into_iter().chain(moments).chain(rows(self.over, self.count, x)?);
+        Native::new(&SOURCE, [x.dtype()], args.chain([Arg::Number(self.eps)])).alone()
     }
 }
 

@@ -2,10 +2,22 @@
 
 use super::family::{Layout, per_channel, per_param, stats_of};
 use super::normalise::Together;
+use super::normalise::rows;
 use crate::batch::by_definition;
 use crate::prelude::*;
 use crate::shape::reshape;
 use crate::{mean, rsqrt, sum};
+
+/// The function in C.
+pub(crate) static SOURCE: Source =
+    Source { name: "normalise_grad", text: include_str!("normalise_grad.c"), needs: &[] };
+
+/// Over a batch, in C.
+pub(crate) static BATCH: Source = Source {
+    name: "normalise_batch_grad",
+    text: include_str!("normalise_batch_grad.c"),
+    needs: &[],
+};
 
 attributes! {
     /// The gradient of [`Normalise`](super::normalise::Normalise), for given moments.
@@ -153,6 +165,32 @@ impl Op for NormaliseGrad {
             let wanted: Vec<bool> = (0..p.n_inputs()).map(|i| p.wanted(i)).collect();
             vjp_through(|inputs| op.defined(inputs), &inputs, &wanted, p.dys())
         })
+    }
+
+    fn kernel(&self, inputs: &[&Type], outs: &[Type]) -> Result<Option<Kernel>> {
+        let (x, n_stats) = (inputs[1], self.n_stats());
+        let mean = if n_stats == 2 { Arg::In(2) } else { Arg::Nothing };
+        let weight = if self.weight { Arg::In(2 + n_stats) } else { Arg::Nothing };
+        let dweight = if self.weight { Arg::Out(1) } else { Arg::Nothing };
+        let dbias = if self.bias { Arg::Out(1 + usize::from(self.weight)) } else { Arg::Nothing };
+        let operands = [
+            Arg::In(0),
+            Arg::In(1),
+            mean,
+            Arg::In(1 + n_stats),
+            weight,
+            Arg::Out(0),
+            dweight,
+            dbias,
+        ];
+        if self.over == Together::Batch {
+            let sizes = kernel::around(x, 1)?.map(Arg::Size);
+            let args = operands.into_iter().chain(sizes).chain([Arg::Number(self.eps)]);
+            return Native::new(&BATCH, [x.dtype()], args).alone();
+        }
+        let n_params = outs.get(1).map_or(Ok(Dim::size(0)), |param| kernel::count(param.dims()))?;
+        let args = operands.into_iter().chain([Arg::Size(n_params)]);
+        Native::new(&SOURCE, [x.dtype()], args.chain(rows(self.over, self.count, x)?)).alone()
     }
 }
 

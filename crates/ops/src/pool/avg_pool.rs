@@ -1,7 +1,7 @@
 //! `avg_pool`: the mean of each window.
 
 use super::avg_pool_grad::AvgPoolGrad;
-use super::geometry::{Geometry, is_float};
+use super::geometry::{Geometry, POOL, is_float, native_args};
 use crate::prelude::*;
 
 options! {
@@ -82,6 +82,17 @@ fn pooled(
     bind1(AvgPool { kernel, stride, padding, ceil_mode, count_include_pad, divisor }, &[x])
 }
 
+/// The function in C.
+pub(crate) static SOURCE: Source =
+    Source { name: "avg_pool", text: include_str!("avg_pool.c"), needs: &[&POOL] };
+
+impl AvgPool {
+    /// What sums are divided by, for the function in C.
+    pub(super) fn native_divisor(&self) -> [Arg; 2] {
+        [Arg::Int(self.count_include_pad.into()), Arg::Int(self.divisor.map_or(0, |n| n as i64))]
+    }
+}
+
 attributes! {
     /// The op behind [`avg_pool2d`] and its like.
     pub struct AvgPool = "avg_pool" {
@@ -153,6 +164,14 @@ impl Op for AvgPool {
             let sizes = x.dims()[x.rank() - op.kernel.len()..].to_vec();
             grads![p => bind1(AvgPoolGrad::new(op, sizes), &[&p.dy()])]
         })
+    }
+
+    fn kernel(&self, inputs: &[&Type], outs: &[Type]) -> Result<Option<Kernel>> {
+        let args = native_args(&self.geometry(), inputs[0], &outs[0])?;
+        let operands = [Arg::In(0), Arg::Out(0)];
+        let args =
+            operands.into_iter().chain(args).chain(self.native_divisor()).chain([Arg::Int(0)]);
+        Native::new(&SOURCE, [inputs[0].dtype()], args).alone()
     }
 }
 

@@ -1,7 +1,7 @@
 //! `avg_pool_grad`: the gradient of `avg_pool`.
 
 use super::avg_pool::AvgPool;
-use super::geometry::has_axes;
+use super::geometry::{has_axes, native_args};
 use crate::prelude::*;
 
 attributes! {
@@ -71,6 +71,15 @@ impl Op for AvgPoolGrad {
             Keeps::NOTHING,
             |p| grads![p => bind1(p.op::<AvgPoolGrad>()?.pool(), &[&p.dy()])],
         )
+    }
+
+    fn kernel(&self, inputs: &[&Type], outs: &[Type]) -> Result<Option<Kernel>> {
+        let pool = self.pool();
+        let args = native_args(&pool.geometry(), &outs[0], inputs[0])?;
+        let operands = [Arg::In(0), Arg::Out(0)];
+        let args =
+            operands.into_iter().chain(args).chain(pool.native_divisor()).chain([Arg::Int(1)]);
+        Native::new(&super::avg_pool::SOURCE, [inputs[0].dtype()], args).alone()
     }
 }
 

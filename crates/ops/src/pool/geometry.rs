@@ -118,6 +118,29 @@ impl Geometry {
     }
 }
 
+/// Windows, in C.
+pub(crate) static POOL: Source = Source { name: "pool", text: include_str!("pool.c"), needs: &[] };
+
+/// The number of planes, and how windows lie on three axes of each: for functions in C.
+pub(crate) fn native_args(geometry: &Geometry, x: &Type, y: &Type) -> Result<[Arg; 2]> {
+    let (n_axes, leading) = (geometry.n_axes(), x.rank() - geometry.n_axes());
+    let of = |list: &[usize]| list.iter().map(|&n| Dim::size(n)).collect::<Vec<_>>();
+    let lists = [
+        (x.dims()[leading..].to_vec(), 1),
+        (of(&geometry.kernel), 1),
+        (y.dims()[leading..].to_vec(), 1),
+        (of(&geometry.stride), 1),
+        (of(&geometry.padding), 0),
+        (of(&geometry.dilation), 1),
+    ];
+    let mut numbers: SmallVec<[Dim; 8]> = SmallVec::new();
+    for (list, filler) in lists {
+        numbers.extend((0..3 - n_axes).map(|_| Dim::size(filler)));
+        numbers.extend(list);
+    }
+    Ok([Arg::Size(kernel::count(&x.dims()[..leading])?), Arg::Sizes(numbers)])
+}
+
 /// Refuses what has not a channel and so many axes behind it.
 pub(crate) fn has_axes(x: &Type, n_axes: usize) -> Result<()> {
     match x.is_list() || x.dtype().is_bool() || x.rank() <= n_axes {

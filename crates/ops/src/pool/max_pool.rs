@@ -1,6 +1,6 @@
 //! `max_pool`: the greatest element of each window.
 
-use super::geometry::Geometry;
+use super::geometry::{Geometry, POOL, native_args};
 use super::max_unpool::MaxUnpool;
 use crate::prelude::*;
 
@@ -144,6 +144,10 @@ pub(super) fn two(outputs: Outputs) -> Result<(Var, Var)> {
     Ok((values.clone(), places.clone()))
 }
 
+/// The function in C.
+pub(crate) static SOURCE: Source =
+    Source { name: "max_pool", text: include_str!("max_pool.c"), needs: &[&POOL] };
+
 attributes! {
     /// The op behind [`max_pool2d`] and its like. Its outputs are the greatest elements and their
     /// positions, counted over the pooled axes.
@@ -198,6 +202,12 @@ impl Op for MaxPool {
         Grad::Rule(Keeps::NOTHING.and_outputs(0b10), |p| {
             to_places(p, p.op::<MaxPool>()?.kernel.len())
         })
+    }
+
+    fn kernel(&self, inputs: &[&Type], outs: &[Type]) -> Result<Option<Kernel>> {
+        let args = native_args(&self.geometry(), inputs[0], &outs[0])?;
+        let operands = [Arg::In(0), Arg::Out(0), Arg::Out(1)];
+        Native::new(&SOURCE, [inputs[0].dtype()], operands.into_iter().chain(args)).alone()
     }
 }
 

@@ -121,6 +121,10 @@ fn sizes(
     (0..n_axes).map(of_axis).collect()
 }
 
+/// The function in C.
+pub(crate) static SOURCE: Source =
+    Source { name: "max_unpool", text: include_str!("max_unpool.c"), needs: &[] };
+
 attributes! {
     /// The op behind [`max_unpool2d`] and its like: adds each element at its position to zeros.
     pub struct MaxUnpool = "max_unpool" {
@@ -166,6 +170,18 @@ impl Op for MaxUnpool {
             let axes = p.op::<MaxUnpool>()?.sizes.len();
             grads![p => bind1(PoolPick { axes }, &[&p.dy(), &p.x(1)]), None]
         })
+    }
+
+    fn kernel(&self, inputs: &[&Type], outs: &[Type]) -> Result<Option<Kernel>> {
+        let leading = inputs[1].rank() - self.sizes.len();
+        let (full, places) = (&outs[0].dims(), inputs[1].dims());
+        let sizes = [
+            kernel::count(&full[..leading])?,
+            kernel::count(&full[leading..])?,
+            kernel::count(&places[leading..])?,
+        ];
+        let args = [Arg::In(0), Arg::In(1), Arg::Out(0)].into_iter().chain(sizes.map(Arg::Size));
+        Native::new(&SOURCE, [inputs[0].dtype()], args).failing().alone()
     }
 }
 

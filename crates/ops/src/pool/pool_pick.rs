@@ -4,6 +4,10 @@ use super::geometry::are_places;
 use super::max_unpool::MaxUnpool;
 use crate::prelude::*;
 
+/// The function in C.
+pub(crate) static SOURCE: Source =
+    Source { name: "pool_pick", text: include_str!("pool_pick.c"), needs: &[] };
+
 attributes! {
     /// The elements at positions counted over the last axes: the gradient of [`MaxUnpool`].
     pub struct PoolPick = "pool_pick" {
@@ -42,6 +46,18 @@ impl Op for PoolPick {
             let sizes = x.dims()[x.rank() - axes..].to_vec();
             grads![p => bind1(MaxUnpool { sizes }, &[&p.dy(), &p.x(1)]), None]
         })
+    }
+
+    fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        let leading = inputs[1].rank() - self.axes;
+        let (full, places) = (inputs[0].dims(), inputs[1].dims());
+        let sizes = [
+            kernel::count(&full[..leading])?,
+            kernel::count(&full[leading..])?,
+            kernel::count(&places[leading..])?,
+        ];
+        let args = [Arg::In(0), Arg::In(1), Arg::Out(0)].into_iter().chain(sizes.map(Arg::Size));
+        Native::new(&SOURCE, [inputs[0].dtype()], args).failing().alone()
     }
 }
 

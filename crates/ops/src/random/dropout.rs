@@ -21,6 +21,34 @@ pub fn dropout(x: &Var, p: f64) -> Result<Var> {
     bind1(Dropout { p, train: true }, &[x, &draw()?])
 }
 
+/// Dropout in C.
+static SOURCE: Source = Source {
+    name: "dropout",
+    text: include_str!("dropout.c"),
+    needs: &[&super::generator::PHILOX],
+};
+
+/// Dropout of groups of elements, one for each place on the first axes: kept ones are multiplied and moved, the others are a number.
+pub(crate) fn native_dropout(
+    x: &Type,
+    n_axes: usize,
+    p: f64,
+    [scale, shift, floor]: [f64; 3],
+) -> Result<Option<Kernel>> {
+    let threshold = ((1.0 - p) * 2f64.powi(32)).round() as i64;
+    let (count, each) = (kernel::count(&x.dims()[..n_axes])?, kernel::count(&x.dims()[n_axes..])?);
+    let numbers = [scale, shift, floor].map(Arg::Number);
+    let args = [
+        Arg::In(0),
+        Arg::In(1),
+        Arg::Out(0),
+        Arg::Size(count),
+        Arg::Size(each),
+        Arg::Int(threshold),
+    ];
+    Native::new(&SOURCE, [x.dtype()], args.into_iter().chain(numbers)).alone()
+}
+
 attributes! {
     /// The op behind [`dropout`]. Its mask is drawn again for the gradient, from the same stream.
     pub struct Dropout = "dropout" {
@@ -82,6 +110,14 @@ impl Op for Dropout {
 
     fn for_inference(&self) -> Option<OpRef> {
         Some(Dropout { train: false, ..self.clone() }.into())
+    }
+
+    fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        if !self.train {
+            return Ok(Some(Kernel::Same(0)));
+        }
+        let scale = if self.p < 1.0 { 1.0 / (1.0 - self.p) } else { 0.0 };
+        native_dropout(inputs[0], inputs[0].rank(), self.p, [scale, -0.0, 0.0])
     }
 }
 

@@ -11,6 +11,13 @@ use crate::prelude::*;
 /// The state that holds the seed and the number of draws so far.
 pub const RNG: &str = "rng";
 
+/// Words from a stream and a position, in C.
+pub(super) static PHILOX: Source =
+    Source { name: "philox", text: include_str!("philox.c"), needs: &[] };
+
+/// The stream behind another one, in C: so many draws on, or at a first number.
+pub(super) static NEXT: Source = Source { name: "rng", text: include_str!("rng.c"), needs: &[] };
+
 thread_local! {
     /// The stream that draws come from instead, inside [`with_stream`].
     static LOCAL: RefCell<Option<Var>> = const { RefCell::new(None) };

@@ -21,6 +21,10 @@ pub fn normal(ty: &Type, mean: f64, std: f64) -> Result<Var> {
     bind1(Normal { ty: *ty, mean, std }, &[&draw()?])
 }
 
+/// The function in C.
+pub(crate) static SOURCE: Source =
+    Source { name: "normal", text: include_str!("normal.c"), needs: &[&super::generator::PHILOX] };
+
 attributes! {
     /// The op behind [`normal`].
     pub struct Normal = "normal" {
@@ -68,6 +72,12 @@ impl Op for Normal {
 
     fn properties(&self) -> Properties {
         Properties::RANDOM
+    }
+
+    fn kernel(&self, _: &[&Type], outs: &[Type]) -> Result<Option<Kernel>> {
+        let count = Arg::Size(kernel::count(outs[0].dims())?);
+        let args = [Arg::In(0), Arg::Out(0), count, Arg::Number(self.mean), Arg::Number(self.std)];
+        Native::new(&SOURCE, [outs[0].dtype()], args).alone()
     }
 }
 

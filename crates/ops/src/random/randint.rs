@@ -19,6 +19,13 @@ pub fn randint(ty: &Type, low: i64, high: i64) -> Result<Var> {
     bind1(Randint { ty: *ty, low, high }, &[&draw()?])
 }
 
+/// The function in C.
+pub(crate) static SOURCE: Source = Source {
+    name: "randint",
+    text: include_str!("randint.c"),
+    needs: &[&super::generator::PHILOX],
+};
+
 attributes! {
     /// The op behind [`randint`].
     pub struct Randint = "randint" {
@@ -68,6 +75,12 @@ impl Op for Randint {
 
     fn properties(&self) -> Properties {
         Properties::RANDOM
+    }
+
+    fn kernel(&self, _: &[&Type], outs: &[Type]) -> Result<Option<Kernel>> {
+        let count = Arg::Size(kernel::count(outs[0].dims())?);
+        let args = [Arg::In(0), Arg::Out(0), count, Arg::Int(self.low), Arg::Int(self.high)];
+        Native::new(&SOURCE, [outs[0].dtype()], args).alone()
     }
 }
 

@@ -49,6 +49,11 @@ impl Op for RngNext {
     fn grad(&self) -> Grad {
         Grad::NonDifferentiable("a random stream is made of integers")
     }
+
+    fn kernel(&self, _: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        let args = [Arg::In(0), Arg::Out(0), Arg::Int(1), Arg::Int(0)];
+        Native::new(&super::generator::NEXT, [], args).alone()
+    }
 }
 
 /// What readers of programs and the battery know of it.

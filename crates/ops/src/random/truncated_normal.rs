@@ -21,6 +21,13 @@ pub fn truncated_normal(ty: &Type, mean: f64, std: f64, low: f64, high: f64) -> 
     bind1(TruncatedNormal { ty: *ty, mean, std, low, high }, &[&draw()?])
 }
 
+/// The function in C.
+pub(crate) static SOURCE: Source = Source {
+    name: "truncated_normal",
+    text: include_str!("truncated_normal.c"),
+    needs: &[&super::generator::PHILOX],
+};
+
 attributes! {
     /// The op behind [`truncated_normal`].
     pub struct TruncatedNormal = "truncated_normal" {
@@ -82,6 +89,13 @@ impl Op for TruncatedNormal {
 
     fn properties(&self) -> Properties {
         Properties::RANDOM
+    }
+
+    fn kernel(&self, _: &[&Type], outs: &[Type]) -> Result<Option<Kernel>> {
+        let count = Arg::Size(kernel::count(outs[0].dims())?);
+        let numbers = [self.mean, self.std, self.low, self.high].map(Arg::Number);
+        let args = [Arg::In(0), Arg::Out(0), count].into_iter().chain(numbers);
+        Native::new(&SOURCE, [outs[0].dtype()], args).alone()
     }
 }
 

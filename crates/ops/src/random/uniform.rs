@@ -20,6 +20,13 @@ pub fn uniform(ty: &Type, low: f64, high: f64) -> Result<Var> {
     bind1(Uniform { ty: *ty, low, high }, &[&draw()?])
 }
 
+/// The function in C.
+pub(crate) static SOURCE: Source = Source {
+    name: "uniform",
+    text: include_str!("uniform.c"),
+    needs: &[&super::generator::PHILOX],
+};
+
 attributes! {
     /// The op behind [`uniform`].
     pub struct Uniform = "uniform" {
@@ -67,6 +74,12 @@ impl Op for Uniform {
 
     fn properties(&self) -> Properties {
         Properties::RANDOM
+    }
+
+    fn kernel(&self, _: &[&Type], outs: &[Type]) -> Result<Option<Kernel>> {
+        let count = Arg::Size(kernel::count(outs[0].dims())?);
+        let args = [Arg::In(0), Arg::Out(0), count, Arg::Number(self.low), Arg::Number(self.high)];
+        Native::new(&SOURCE, [outs[0].dtype()], args).alone()
     }
 }
 

@@ -52,6 +52,11 @@ impl Op for All {
     fn properties(&self) -> Properties {
         Properties::REDUCTION
     }
+
+    fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        let axes = Reduction::new(&self.axes, self.keepdims, inputs[0])?.axes;
+        Ok(Some(Kernel::Reduce { of: None, kind: kernels::Reduce::All, axes }))
+    }
 }
 
 /// What readers of programs and the battery know of it.

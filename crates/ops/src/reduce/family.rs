@@ -6,6 +6,9 @@ use crate::shape::{permute, reshape};
 use crate::sum;
 use crate::unary::sqrt;
 
+/// Positions of extremes, in C.
+pub(super) static ARG: Source = Source { name: "arg", text: include_str!("arg.c"), needs: &[] };
+
 /// A reduction of a value over axes.
 pub struct Reduction {
     /// The axes, counted from the front, in order.

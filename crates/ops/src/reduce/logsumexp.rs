@@ -19,6 +19,10 @@ pub fn logsumexp(x: &Var, axes: &[i64], keepdims: bool) -> Result<Var> {
     bind1(Logsumexp { axes: axes.to_vec(), keepdims }, &[x])
 }
 
+/// The function in C.
+pub(crate) static SOURCE: Source =
+    Source { name: "logsumexp", text: include_str!("logsumexp.c"), needs: &[] };
+
 attributes! {
     /// The op behind [`logsumexp`].
     pub struct Logsumexp = "logsumexp" {
@@ -74,6 +78,27 @@ impl Op for Logsumexp {
 
     fn properties(&self) -> Properties {
         Properties::REDUCTION
+    }
+
+    fn kernel(&self, inputs: &[&Type], outs: &[Type]) -> Result<Option<Kernel>> {
+        let axes = Reduction::new(&self.axes, self.keepdims, inputs[0])?.axes;
+        // Axes side by side are one.
+        if axes.windows(2).any(|pair| pair[1] != pair[0] + 1) {
+            return Ok(None);
+        }
+        let dims = inputs[0].dims();
+        let (first, end) = match (axes.first(), axes.last()) {
+            (Some(&first), Some(&last)) => (first, last + 1),
+            _ => (dims.len(), dims.len()),
+        };
+        let sizes = [
+            kernel::count(&dims[..first])?,
+            kernel::count(&dims[first..end])?,
+            kernel::count(&dims[end..])?,
+        ];
+        let dtype = outs[0].dtype();
+        let args = [Arg::As(0, dtype), Arg::Out(0)].into_iter().chain(sizes.map(Arg::Size));
+        Native::new(&SOURCE, [dtype], args).alone()
     }
 }
 

@@ -41,6 +41,10 @@ fn running(x: &Var, axis: i64, max: bool) -> Result<(Var, Var)> {
     Ok((take_along_axis(x, &positions, axis)?, positions))
 }
 
+/// The function in C.
+pub(crate) static SOURCE: Source =
+    Source { name: "cummax", text: include_str!("cummax.c"), needs: &[] };
+
 attributes! {
     /// The op behind [`cummax`] and [`cummin`]: where the extreme element so far is.
     pub struct CumulativePositions = "cumulative_positions" {
@@ -73,6 +77,13 @@ impl Op for CumulativePositions {
 
     fn grad(&self) -> Grad {
         Grad::NonDifferentiable("a position does not change smoothly")
+    }
+
+    fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        let sizes = kernel::around(inputs[0], axis(self.axis, inputs[0].rank())?)?.map(Arg::Size);
+        let args =
+            [Arg::In(0), Arg::Out(0)].into_iter().chain(sizes).chain([Arg::Int(self.max.into())]);
+        Native::new(&SOURCE, [inputs[0].dtype()], args).alone()
     }
 }
 

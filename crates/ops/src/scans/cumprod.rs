@@ -70,6 +70,14 @@ impl Op for Cumprod {
             grads![p => before * after]
         })
     }
+
+    fn kernel(&self, inputs: &[&Type], outs: &[Type]) -> Result<Option<Kernel>> {
+        let sizes = kernel::around(inputs[0], axis(self.axis, inputs[0].rank())?)?.map(Arg::Size);
+        let settings = [Arg::Int(1), Arg::Int(self.reverse.into())];
+        let args =
+            [Arg::As(0, outs[0].dtype()), Arg::Out(0)].into_iter().chain(sizes).chain(settings);
+        Native::new(&super::family::SCAN, [outs[0].dtype()], args).alone()
+    }
 }
 
 /// What readers of programs and the battery know of it.

@@ -4,6 +4,9 @@ use crate::prelude::*;
 use crate::reduce::family::number;
 use crate::shape::{concat, narrow};
 
+/// Running sums and products, in C.
+pub(super) static SCAN: Source = Source { name: "scan", text: include_str!("scan.c"), needs: &[] };
+
 /// The axis of a scan over a value of this type.
 pub(super) fn scanned(along: i64, ty: &Type) -> Result<usize> {
     match ty.is_list() {

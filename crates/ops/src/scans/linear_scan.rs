@@ -17,6 +17,10 @@ pub fn linear_scan(a: &Var, b: &Var, axis: i64) -> Result<Var> {
     bind1(LinearScan { axis, reverse: false }, &[a, b])
 }
 
+/// The function in C.
+pub(crate) static SOURCE: Source =
+    Source { name: "linear_scan", text: include_str!("linear_scan.c"), needs: &[] };
+
 attributes! {
     /// The op behind [`linear_scan`].
     pub struct LinearScan = "linear_scan" {
@@ -66,6 +70,13 @@ impl Op for LinearScan {
             let total = bind1(back, &[&shifted(&p.x(0), axis, !reverse, 0.0)?, &p.dy()])?;
             grads![p => &total * shifted(&p.y(0), axis, reverse, 0.0)?, total]
         })
+    }
+
+    fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        let sizes = kernel::around(inputs[0], axis(self.axis, inputs[0].rank())?)?.map(Arg::Size);
+        let args = [Arg::In(0), Arg::In(1), Arg::Out(0)].into_iter().chain(sizes);
+        let args = args.chain([Arg::Int(self.reverse.into())]);
+        Native::new(&SOURCE, [inputs[0].dtype()], args).alone()
     }
 }
 

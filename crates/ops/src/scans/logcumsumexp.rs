@@ -20,6 +20,10 @@ pub fn logcumsumexp(x: &Var, axis: i64) -> Result<Var> {
     bind1(Logcumsumexp { axis, reverse: false }, &[x])
 }
 
+/// The function in C.
+pub(crate) static SOURCE: Source =
+    Source { name: "logcumsumexp", text: include_str!("logcumsumexp.c"), needs: &[] };
+
 attributes! {
     /// The op behind [`logcumsumexp`].
     pub struct Logcumsumexp = "logcumsumexp" {
@@ -67,6 +71,13 @@ impl Op for Logcumsumexp {
             let total = bind1(LinearScan { axis, reverse: !reverse }, &[&left, &p.dy()])?;
             grads![p => share * total]
         })
+    }
+
+    fn kernel(&self, inputs: &[&Type], outs: &[Type]) -> Result<Option<Kernel>> {
+        let sizes = kernel::around(inputs[0], axis(self.axis, inputs[0].rank())?)?.map(Arg::Size);
+        let args = [Arg::As(0, outs[0].dtype()), Arg::Out(0)].into_iter().chain(sizes);
+        let args = args.chain([Arg::Int(self.reverse.into())]);
+        Native::new(&SOURCE, [outs[0].dtype()], args).alone()
     }
 }
 

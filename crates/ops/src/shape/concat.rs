@@ -78,6 +78,22 @@ impl Op for Concat {
             Ok(cotangents)
         })
     }
+
+    fn kernel(&self, inputs: &[&Type], outs: &[Type]) -> Result<Option<Kernel>> {
+        let axis = axis(self.axis, outs[0].rank())?;
+        let steps = kernel::distances(outs[0].dims())?;
+        let mut start = Dim::size(0);
+        let mut parts = Vec::new();
+        for ty in inputs {
+            let steps = steps.iter().map(|&step| Whole::from(step)).collect();
+            parts.push(Placed {
+                first: start.mul(kernel::distances(outs[0].dims())?[axis])?,
+                steps,
+            });
+            start = start.add(ty.dim(axis))?;
+        }
+        Ok(Some(Kernel::Placed { zero: false, add: false, parts }))
+    }
 }
 
 /// What readers of programs and the battery know of it.

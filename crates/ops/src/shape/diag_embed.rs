@@ -126,6 +126,18 @@ impl Op for DiagEmbed {
             grads![p => bind1(Diagonal { offset, axis_a, axis_b }, &[&p.dy()])]
         })
     }
+
+    fn kernel(&self, _: &[&Type], outs: &[Type]) -> Result<Option<Kernel>> {
+        let axes = self.axes(outs[0].rank())?;
+        let all = kernel::distances(outs[0].dims())?;
+        let others = (0..outs[0].rank()).filter(|axis| !axes.contains(axis));
+        let mut steps: SmallVec<[Whole; 8]> = others.map(|axis| all[axis].into()).collect();
+        steps.push(all[axes[0]].add(all[axes[1]])?.into());
+        let side = if self.offset < 0 { all[axes[0]] } else { all[axes[1]] };
+        let first = side.mul(Dim::size(self.offset.unsigned_abs() as usize))?;
+        let parts = vec![Placed { first, steps }];
+        Ok(Some(Kernel::Placed { zero: true, add: false, parts }))
+    }
 }
 
 /// What readers of programs and the battery know of it.

@@ -85,6 +85,17 @@ impl Op for Diagonal {
     fn properties(&self) -> Properties {
         Properties::VIEW
     }
+
+    fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        let axes = distinct_axes(&[self.axis_a, self.axis_b], inputs[0].rank())?;
+        let mut view = View::whole(inputs[0].rank());
+        let side = if self.offset < 0 { axes[0] } else { axes[1] };
+        view.start[side] = Dim::size(self.offset.unsigned_abs() as usize);
+        let others = (0..inputs[0].rank()).filter(|axis| !axes.contains(axis));
+        view.axes = others.map(|axis| smallvec![(axis, 1)]).collect();
+        view.axes.push(smallvec![(axes[0], 1), (axes[1], 1)]);
+        Ok(Some(Kernel::View(view)))
+    }
 }
 
 /// What readers of programs and the battery know of it.

@@ -62,6 +62,10 @@ impl Op for DimSize {
     fn uniform(&self) -> Option<f64> {
         self.size.value().map(|size| size as f64)
     }
+
+    fn kernel(&self, _: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        Ok(Some(Kernel::Size(self.size)))
+    }
 }
 
 /// What readers of programs and the battery know of it.

@@ -84,6 +84,16 @@ impl Op for FoldAxis {
             grads![p => bind1(unfold, &[&p.dy()])]
         })
     }
+
+    fn kernel(&self, _: &[&Type], outs: &[Type]) -> Result<Option<Kernel>> {
+        let axis = axis(self.axis, outs[0].rank())?;
+        let mut steps: SmallVec<[Whole; 8]> =
+            kernel::distances(outs[0].dims())?.into_iter().map(Whole::from).collect();
+        steps.push(steps[axis]);
+        steps[axis] = steps[axis].mul(Whole::Number(self.step as i64))?;
+        let parts = vec![Placed { first: Dim::size(0), steps }];
+        Ok(Some(Kernel::Placed { zero: true, add: true, parts }))
+    }
 }
 
 /// What readers of programs and the battery know of it.

@@ -76,6 +76,12 @@ impl Op for Narrow {
     fn properties(&self) -> Properties {
         Properties::VIEW
     }
+
+    fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        let mut view = View::whole(inputs[0].rank());
+        view.start[axis(self.axis, inputs[0].rank())?] = self.start;
+        Ok(Some(Kernel::View(view)))
+    }
 }
 
 /// What readers of programs and the battery know of it.

@@ -89,6 +89,13 @@ impl Op for Permute {
     fn properties(&self) -> Properties {
         Properties::VIEW
     }
+
+    fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        let mut view = View::whole(inputs[0].rank());
+        let order = self.order(inputs[0].rank())?;
+        view.axes = order.iter().map(|&axis| smallvec![(axis, 1)]).collect();
+        Ok(Some(Kernel::View(view)))
+    }
 }
 
 /// What readers of programs and the battery know of it.

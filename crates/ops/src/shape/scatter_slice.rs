@@ -97,6 +97,16 @@ impl Op for ScatterSlice {
             grads![p => slice(&p.dy(), op.axis, start, stop, op.step)]
         })
     }
+
+    fn kernel(&self, inputs: &[&Type], outs: &[Type]) -> Result<Option<Kernel>> {
+        let axis = axis(self.axis, inputs[0].rank())?;
+        let steps = kernel::distances(outs[0].dims())?;
+        let first = self.start.mul(steps[axis])?;
+        let mut steps: SmallVec<[Whole; 8]> = steps.into_iter().map(Whole::from).collect();
+        steps[axis] = steps[axis].mul(Whole::Number(self.step))?;
+        let parts = vec![Placed { first, steps }];
+        Ok(Some(Kernel::Placed { zero: true, add: false, parts }))
+    }
 }
 
 /// What readers of programs and the battery know of it.

@@ -267,6 +267,18 @@ impl Op for Slice {
     fn properties(&self) -> Properties {
         Properties::VIEW
     }
+
+    fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        let axis = axis(self.axis, inputs[0].rank())?;
+        let mut view = View::whole(inputs[0].rank());
+        view.start[axis] = match inputs[0].dim(axis).value() {
+            Some(size) => Dim::size(self.range(size)?.0),
+            None if self.step < 0 => inputs[0].dim(axis).sub(Dim::size(1))?,
+            None => Dim::size(0),
+        };
+        view.axes[axis] = smallvec![(axis, self.step)];
+        Ok(Some(Kernel::View(view)))
+    }
 }
 
 /// What readers of programs and the battery know of it.

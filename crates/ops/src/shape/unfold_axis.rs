@@ -83,6 +83,14 @@ impl Op for UnfoldAxis {
     fn properties(&self) -> Properties {
         Properties::VIEW
     }
+
+    fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        let axis = axis(self.axis, inputs[0].rank())?;
+        let mut view = View::whole(inputs[0].rank());
+        view.axes[axis] = smallvec![(axis, self.step as i64)];
+        view.axes.push(smallvec![(axis, 1)]);
+        Ok(Some(Kernel::View(view)))
+    }
 }
 
 /// What readers of programs and the battery know of it.

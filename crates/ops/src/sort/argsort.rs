@@ -34,6 +34,10 @@ pub fn sort(x: &Var, axis: i64, descending: bool) -> Result<(Var, Var)> {
     Ok((take_along_axis(x, &positions, axis)?, positions))
 }
 
+/// The function in C.
+pub(crate) static SOURCE: Source =
+    Source { name: "argsort", text: include_str!("argsort.c"), needs: &[] };
+
 attributes! {
     /// The op behind [`argsort`] and [`sort`].
     pub struct Argsort = "argsort" {
@@ -73,6 +77,15 @@ impl Op for Argsort {
 
     fn grad(&self) -> Grad {
         Grad::NonDifferentiable("a position does not change smoothly")
+    }
+
+    fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        let [outer, size, inner] = kernel::around(inputs[0], axis(self.axis, inputs[0].rank())?)?;
+        let work = Arg::Work(size.mul(Dim::size(16))?);
+        let sizes = [outer, size, inner, size].map(Arg::Size);
+        let args = [Arg::In(0), Arg::Out(0), work].into_iter().chain(sizes);
+        let args = args.chain([Arg::Int(self.descending.into())]);
+        Native::new(&SOURCE, [inputs[0].dtype()], args).alone()
     }
 }
 

@@ -21,6 +21,10 @@ pub fn histogram(x: &Var, bins: usize, low: f64, high: f64) -> Result<(Var, Var)
     Ok((counts, linspace(low, high, Dim::size(bins.saturating_add(1)), DType::F64)?))
 }
 
+/// The function in C.
+pub(crate) static SOURCE: Source =
+    Source { name: "histogram", text: include_str!("histogram.c"), needs: &[] };
+
 attributes! {
     /// The op behind [`histogram`].
     pub struct Histogram = "histogram" {
@@ -56,6 +60,13 @@ impl Op for Histogram {
 
     fn grad(&self) -> Grad {
         Grad::NonDifferentiable("counts do not change smoothly")
+    }
+
+    fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        let sizes = [kernel::count(inputs[0].dims())?, Dim::size(self.bins)].map(Arg::Size);
+        let numbers = [self.low, self.high].map(Arg::Number);
+        let args = [Arg::In(0), Arg::Out(0)].into_iter().chain(sizes).chain(numbers);
+        Native::new(&SOURCE, [inputs[0].dtype()], args).alone()
     }
 }
 

@@ -20,6 +20,13 @@ pub fn searchsorted(sorted: &Var, values: &Var, right: bool) -> Result<Var> {
     bind1(Searchsorted { right }, &[sorted, values])
 }
 
+/// The function in C.
+pub(crate) static SOURCE: Source = Source {
+    name: "searchsorted",
+    text: include_str!("searchsorted.c"),
+    needs: &[&super::argsort::SOURCE],
+};
+
 attributes! {
     /// The op behind [`searchsorted`].
     pub struct Searchsorted = "searchsorted" {
@@ -61,6 +68,19 @@ impl Op for Searchsorted {
 
     fn grad(&self) -> Grad {
         Grad::NonDifferentiable("a position does not change smoothly")
+    }
+
+    fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        let (sorted, values) = (inputs[0], inputs[1]);
+        let (leading, size) = sorted.dims().split_at(sorted.rank() - 1);
+        let count = match leading.is_empty() {
+            true => kernel::count(values.dims())?,
+            false => values.dim(values.rank() - 1),
+        };
+        let dtype = sorted.dtype().promote(values.dtype());
+        let sizes = [kernel::count(leading)?, size[0], count].map(Arg::Size);
+        let args = [Arg::As(0, dtype), Arg::As(1, dtype), Arg::Out(0)].into_iter().chain(sizes);
+        Native::new(&SOURCE, [dtype], args.chain([Arg::Int(self.right.into())])).alone()
     }
 }
 

@@ -76,6 +76,15 @@ impl Op for TopPositions {
     fn grad(&self) -> Grad {
         Grad::NonDifferentiable("a position does not change smoothly")
     }
+
+    fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        let [outer, size, inner] = kernel::around(inputs[0], axis(self.axis, inputs[0].rank())?)?;
+        let work = Arg::Work(size.mul(Dim::size(16))?);
+        let sizes = [outer, size, inner, Dim::size(self.k)].map(Arg::Size);
+        let args = [Arg::In(0), Arg::Out(0), work].into_iter().chain(sizes);
+        let args = args.chain([Arg::Int(self.largest.into())]);
+        Native::new(&super::argsort::SOURCE, [inputs[0].dtype()], args).alone()
+    }
 }
 
 /// What readers of programs and the battery know of it.

@@ -3,6 +3,10 @@
 use super::lists::{NO_GRADIENT, fitting, n_params};
 use crate::prelude::*;
 
+/// The function in C.
+pub(crate) static SOURCE: Source =
+    Source { name: "adam_update", text: include_str!("adam_update.c"), needs: &[] };
+
 attributes! {
     /// A step of Adam, AdamW and AMSGrad for any number of parameters of one float type.
     ///
@@ -62,6 +66,33 @@ impl Op for AdamUpdate {
 
     fn grad(&self) -> Grad {
         NO_GRADIENT
+    }
+
+    fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        let n = n_params(inputs.len(), self.n_lists(), 3);
+        let of = |i: usize| -> Result<Native> {
+            let count = Arg::Size(kernel::count(inputs[i].dims())?);
+            let number = |k: usize| Arg::In(inputs.len() - 3 + k);
+            let lists = self.n_lists();
+            let kept = |present: bool, arg: Arg| if present { arg } else { Arg::Nothing };
+            let operands = [
+                Arg::In(i),
+                Arg::In(n + i),
+                Arg::In(2 * n + i),
+                kept(self.amsgrad, Arg::In(3 * n + i)),
+                Arg::In((lists - 1) * n + i),
+                Arg::Out(i),
+                Arg::Out(n + i),
+                Arg::Out(2 * n + i),
+                kept(self.amsgrad, Arg::Out(3 * n + i)),
+            ];
+            let numbers = [number(0), number(1), number(2), count];
+            let settings = [self.beta1, self.beta2, self.eps, self.decay].map(Arg::Number);
+            let args = operands.into_iter().chain(numbers).chain(settings);
+            let args = args.chain([Arg::Int(self.decoupled.into())]);
+            Ok(Native::new(&SOURCE, [inputs[i].dtype()], args))
+        };
+        Ok(Some(Kernel::Calls((0..n).map(of).collect::<Result<_>>()?)))
     }
 }
 

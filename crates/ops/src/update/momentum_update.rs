@@ -3,6 +3,10 @@
 use super::lists::{NO_GRADIENT, fitting, n_params};
 use crate::prelude::*;
 
+/// The function in C.
+pub(crate) static SOURCE: Source =
+    Source { name: "momentum_update", text: include_str!("momentum_update.c"), needs: &[] };
+
 attributes! {
     /// A step of gradient descent with momentum for any number of parameters of one float type.
     ///
@@ -48,6 +52,25 @@ impl Op for MomentumUpdate {
 
     fn grad(&self) -> Grad {
         NO_GRADIENT
+    }
+
+    fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        let n = n_params(inputs.len(), 3, 2);
+        let of = |i: usize| -> Result<Native> {
+            let count = Arg::Size(kernel::count(inputs[i].dims())?);
+            let number = |k: usize| Arg::In(inputs.len() - 2 + k);
+            let operands =
+                [Arg::In(i), Arg::In(n + i), Arg::In(2 * n + i), Arg::Out(i), Arg::Out(n + i)];
+            let settings = [
+                Arg::Number(self.momentum),
+                Arg::Int(self.nesterov.into()),
+                Arg::Number(self.decay),
+                Arg::Int(self.decoupled.into()),
+            ];
+            let args = operands.into_iter().chain([number(0), number(1), count]).chain(settings);
+            Ok(Native::new(&SOURCE, [inputs[i].dtype()], args))
+        };
+        Ok(Some(Kernel::Calls((0..n).map(of).collect::<Result<_>>()?)))
     }
 }
 

@@ -3,6 +3,10 @@
 use super::lists::{NO_GRADIENT, fitting, n_params};
 use crate::prelude::*;
 
+/// The function in C.
+pub(crate) static SOURCE: Source =
+    Source { name: "sgd_update", text: include_str!("sgd_update.c"), needs: &[] };
+
 attributes! {
     /// A step of gradient descent for any number of parameters of one float type.
     ///
@@ -40,6 +44,19 @@ impl Op for SgdUpdate {
 
     fn grad(&self) -> Grad {
         NO_GRADIENT
+    }
+
+    fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        let n = n_params(inputs.len(), 2, 1);
+        let of = |i: usize| -> Result<Native> {
+            let count = Arg::Size(kernel::count(inputs[i].dims())?);
+            let number = |k: usize| Arg::In(inputs.len() - 1 + k);
+            let settings = [Arg::Number(self.decay), Arg::Int(self.decoupled.into())];
+            let args = [Arg::In(i), Arg::In(n + i), Arg::Out(i), number(0), count];
+            let args = args.into_iter().chain(settings);
+            Ok(Native::new(&SOURCE, [inputs[i].dtype()], args))
+        };
+        Ok(Some(Kernel::Calls((0..n).map(of).collect::<Result<_>>()?)))
     }
 }
 

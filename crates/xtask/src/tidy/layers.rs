@@ -13,10 +13,10 @@ const LAYERS: [&[&str]; 11] = [
     &["core"],
     &["ops"],
     &["compile"],
-    &["runtime"],
+    &["runtime", "export"],
     &["debug"],
     &["fluvial"],
-    &["bridge"],
+    &["bridge", "capi"],
     &["cli"],
     &["py"],
 ];

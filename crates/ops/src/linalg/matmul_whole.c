@@ -1,0 +1,25 @@
+// Products of matrices of whole numbers, which wrap.
+static inline void fl_matmul_whole_$t(const $T *a, const $T *b, $T *c, int64_t rank, const int64_t *sizes,
+                                      const int64_t *steps_a, const int64_t *steps_b, int64_t ta, int64_t tb, int64_t m,
+                                      int64_t n, int64_t k) {
+    int64_t count = 1;
+    for (int64_t axis = 0; axis < rank; axis++) count *= sizes[axis];
+    for (int64_t at = 0; at < count; at++) {
+        int64_t rest = at, at_a = 0, at_b = 0;
+        for (int64_t axis = rank - 1; axis >= 0; axis--) {
+            at_a += rest % sizes[axis] * steps_a[axis];
+            at_b += rest % sizes[axis] * steps_b[axis];
+            rest /= sizes[axis];
+        }
+        for (int64_t i = 0; i < m; i++) {
+            for (int64_t j = 0; j < n; j++) {
+                uint64_t sum = 0;
+                for (int64_t p = 0; p < k; p++) {
+                    const $T x = a[at_a + (ta ? p * m + i : i * k + p)], y = b[at_b + (tb ? j * k + p : p * n + j)];
+                    sum += (uint64_t)x * (uint64_t)y;
+                }
+                c[(at * m + i) * n + j] = ($T)sum;
+            }
+        }
+    }
+}

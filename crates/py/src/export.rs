@@ -1,0 +1,39 @@
+//! Programs as source: see `fluvial.export`.
+
+use std::path::PathBuf;
+
+use fluvial::core;
+use fluvial_export::{Blas, Options, Size, export};
+use pyo3::prelude::*;
+
+use crate::call;
+use crate::program::Program;
+
+/// Writes a program as C: see `fl.export.c`. Gives the bytes of the arena.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "the options of the Python function")]
+fn export_c(
+    py: Python<'_>,
+    program: &Bound<'_, Program>,
+    folder: PathBuf,
+    name: String,
+    sizes: Vec<String>,
+    outputs: Vec<String>,
+    embed: bool,
+    list_capacity: usize,
+    blas: String,
+) -> PyResult<usize> {
+    let program = program.get().core(py)?;
+    call::run_attached(py, || {
+        let sizes = sizes.iter().map(|text| Size::parse(text)).collect::<Result<_, _>>()?;
+        let blas = Blas::parse(&blas)?;
+        let options = Options { name, sizes, outputs, embed, list_capacity, blas };
+        let exported = export(&program, &core::state::current(), &options)?;
+        exported.write(&folder)?;
+        Ok(exported.arena_bytes)
+    })
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(export_c, module)?)
+}

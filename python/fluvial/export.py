@@ -1,0 +1,63 @@
+"""Programs as source of other languages.
+
+Example:
+    >>> import os, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> program = fl.build(lambda x: fl.relu(x) * 2, {"x": "f32[batch, 3]"})
+    >>> fl.export.c(program, folder, sizes={"batch": 8}) > 0
+    True
+    >>> sorted(os.listdir(folder))
+    ['CMakeLists.txt', 'Makefile', 'main.c', 'model.bin', 'model.c', 'model.h']
+"""
+
+from __future__ import annotations
+
+import os
+
+from . import _core
+from ._core import Program
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["c"]
+
+
+def c(
+    program: Program,
+    folder: str | os.PathLike[str],
+    *,
+    sizes: Mapping[str, int] | None = None,
+    bounds: Mapping[str, int] | None = None,
+    name: str = "model",
+    outputs: Sequence[str] | None = None,
+    embed: bool = False,
+    list_capacity: int = 64,
+    blas: str = "none",
+) -> int:
+    """Writes a program as plain C11 that needs only the C library: a header, the source, the first values of the
+    states, a `main.c` that reads and writes `.npy` files, a `Makefile` and a `CMakeLists.txt`. Whole training steps
+    and loops are exported, too. What cannot be exported is an error at the user's line.
+
+    Args:
+        program: The program.
+        folder: The folder to write; it is made if it is not there.
+        sizes: What sizes are that are symbols, such as `{"batch": 64}`.
+        bounds: What sizes are at most; they are inputs of the exported function.
+        name: The name of the files, and the beginning of all names in them.
+        outputs: The outputs to export; all of them if not given.
+        embed: Whether the first values of states are written into the source, and not into a file beside it.
+        list_capacity: How many elements a list of the program can take.
+        blas: The library that makes matrix products: `"none"`, `"cblas"`, `"openblas"` or `"mkl"`.
+
+    Returns:
+        The bytes of memory that a run needs.
+    """
+    if not isinstance(program, Program):
+        raise TypeError(f"expected a program, found {type(program).__name__}: make one by `fl.build`")
+    known = [f"{symbol}={number}" for symbol, number in (sizes or {}).items()]
+    known += [f"{symbol}<={number}" for symbol, number in (bounds or {}).items()]
+    return _core.export_c(
+        program, os.fspath(folder), name, known, list(outputs or []), embed, list_capacity, blas
+    )
