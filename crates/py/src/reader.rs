@@ -359,8 +359,10 @@ fn for_each_of(
 fn whole(tensor: &CoreTensor, field: &Field) -> Result<CoreTensor> {
     let cast = tensor.cast(field.ty.dtype())?;
     if tensor.dtype().is_float() && cast.dtype().is_int() && cast.to_f64s() != tensor.to_f64s() {
-        let fault =
-            format!("field `{}` is {}, but is given numbers that are not whole", field.name, field.ty);
+        let fault = format!(
+            "field `{}` is {}, but is given numbers that are not whole",
+            field.name, field.ty
+        );
         return Err(Error::dtype(fault).remedy("round them before, or declare the field as floats"));
     }
     Ok(cast)

@@ -142,7 +142,8 @@ pub fn agrees(
     let is_narrow = program.main.types.iter().any(|ty| narrow(ty.dtype()));
     for (name, like) in program.outputs.iter().zip(expected) {
         let found = output(&folder.0, name, like)?;
-        near(&found, like, is_narrow).map_err(|error| Error::program(format!("{name}: {error}")))?;
+        near(&found, like, is_narrow)
+            .map_err(|error| Error::program(format!("{name}: {error}")))?;
     }
     Ok(())
 }

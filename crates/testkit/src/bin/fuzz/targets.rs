@@ -94,11 +94,9 @@ pub fn target(name: &str) -> Done<Target> {
             move |bytes| exercise::dataset("recordio", bytes, &none),
         ),
         "images" => mutations(seeds::golden(&["png", "jpg"])?, repair::repair_png, exercise::image),
-        "safetensors" => mutations(
-            seeds::safetensors()?,
-            repair::repair_safetensors,
-            exercise::one_safetensor,
-        ),
+        "safetensors" => {
+            mutations(seeds::safetensors()?, repair::repair_safetensors, exercise::one_safetensor)
+        }
         "checkpoints" => {
             let seeds = vec![Stopped::new()?.checkpoint];
             mutations(seeds, repair::repair_safetensors, |bytes| {
