@@ -8,7 +8,7 @@ use fluvial_core::{Block, Call, Error, Kernel, Result, Tensor, Type, ValueId};
 use crate::Options;
 use crate::constants::Constants;
 use crate::names::Names;
-use crate::place::{Place, Root, c_type};
+use crate::place::{Place, Root, c_type, is_written};
 use crate::prelude::Sources;
 use crate::sizes::{most, most_elements};
 use crate::writer::Writer;
@@ -188,6 +188,11 @@ impl<'a> Emit<'a> {
             return Ok(What::Nothing);
         }
         let (inputs, outs) = (block.input_types(call), block.output_types(call));
+        if let Some(ty) = inputs.iter().copied().chain(outs).find(|ty| !is_written(ty.dtype())) {
+            let (name, dtype) = (call.op.name(), ty.dtype());
+            return Err(Error::program(format!("`{name}` of {dtype} cannot be exported to C"))
+                .remedy("use i32 or i64 in the program"));
+        }
         if let Some(kernel) = call.op.kernel(&inputs, outs)? {
             return Ok(What::Kernel(kernel));
         }

@@ -91,11 +91,20 @@ pub fn plain_steps(dims: &[Dim]) -> Result<Vec<Whole>> {
     Ok(distances(dims)?.into_iter().map(Whole::from).collect())
 }
 
+/// Whether what C computes with elements of this type is written down.
+pub fn is_written(dtype: DType) -> bool {
+    !matches!(dtype, DType::I16 | DType::U16 | DType::U32 | DType::U64)
+}
+
 /// The type of elements in C.
 pub fn c_type(dtype: DType) -> &'static str {
     match dtype {
         DType::Bool | DType::U8 => "uint8_t",
         DType::I8 => "int8_t",
+        DType::I16 => "int16_t",
+        DType::U16 => "uint16_t",
+        DType::U32 => "uint32_t",
+        DType::U64 => "uint64_t",
         DType::I32 => "int32_t",
         DType::I64 => "int64_t",
         DType::F16 | DType::BF16 => "uint16_t",
