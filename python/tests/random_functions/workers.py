@@ -70,7 +70,7 @@ class Worker:
         self.process = subprocess.Popen(
             command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=environment
         )
-        if self.answer(60) != b"ready\n":
+        if self.answer(3 * SECONDS) != b"ready\n":
             self.stop()
             raise RuntimeError("a process for random functions did not begin")
 
