@@ -18,6 +18,8 @@ from typing import Any
 
 #: Seconds that one case may take, also on a busy machine, and the address space of a process in bytes.
 SECONDS, MEMORY = 60.0, 4 << 30
+#: Seconds in which a process has to begin.
+START = 180.0
 
 
 def serve() -> None:
@@ -70,7 +72,7 @@ class Worker:
         self.process = subprocess.Popen(
             command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=environment
         )
-        if self.answer(60) != b"ready\n":
+        if self.answer(START) != b"ready\n":
             self.stop()
             raise RuntimeError("a process for random functions did not begin")
 
