@@ -214,8 +214,9 @@ def _once_more(
         return function(*args, **named)
 
     is_size = getattr(error, "kind", None) == "shape" and _core.is_building()
-    for front in (False, True) if is_size and CALLS.block is not None else ():
-        kept = CALLS.block.kept()
+    block: Any = CALLS.block
+    for front in (False, True) if is_size and block is not None else ():
+        kept = block.kept()
         # A first try in a block that is thrown away, so that nothing of it stays if sizes do not fit in this way either.
         _core.begin_block([])
         try:
@@ -227,7 +228,7 @@ def _once_more(
             continue
         finally:
             _core.abort_block()
-            CALLS.block.restore(kept)
+            block.restore(kept)
             undo.names()
         undo.states()
         return tried(front)
