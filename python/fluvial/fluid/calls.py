@@ -311,8 +311,8 @@ def layer(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Any:
-        if CALLS.block is not None or CALLS.depth:
-            # Called from inside of another one, with tensors.
+        if CALLS.block is not None or CALLS.depth or _has_tensors((*args, *named.values())):
+            # Called from inside of another one, or from elsewhere, with tensors.
             return function(*args, **named)
         out: Any = None
         if target is not None:
@@ -329,6 +329,14 @@ def layer(function: Callable[..., Any]) -> Callable[..., Any]:
         return out
 
     return call
+
+
+def _has_tensors(values: Any) -> bool:
+    """Whether tensors of the core are given, not variables."""
+    return any(
+        isinstance(value, (_core.Tensor, Ragged)) or (type(value) in (list, tuple) and _has_tensors(value))
+        for value in values
+    )
 
 
 def store(value: Variable, out: Variable) -> None:

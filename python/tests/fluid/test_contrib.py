@@ -233,13 +233,10 @@ def test_clips_are_called(fluid):
         assert clip([(w, None)]) == []
 
 
-def test_modules_have_functions_of_variables(fluid):
+def test_modules_have_what_others_define(fluid):
     from fluvial.fluid.layers.control_flow import StaticRNN, less_than
 
-    x = fluid.layers.nn.fc(fluid.layers.io.data("x", [2]), 3)
-    assert x.shape == (-1, 3) and fluid.layers.ops.sigmoid(x).shape == (-1, 3)
     assert StaticRNN is fluid.layers.StaticRNN and less_than is fluid.layers.less_than
-    assert fluid.layers.tensor.fill_constant([1], "float32", 2.0).block is not None
     assert fluid.layers.learning_rate_scheduler.noam_decay is fluid.layers.noam_decay
     with pytest.raises(AttributeError, match="has no attribute `nonsense`"):
         fluid.layers.nn.nonsense  # noqa: B018
