@@ -367,7 +367,7 @@ class Block:
     def _differ(self, var: Variable) -> None:
         """Makes a constant a value of its own, whose gradient can be asked for: blocks inside have copies of constants."""
         made = next((op for op in self.ops if var.name in op._outputs), None)
-        tensor = self._values.get(var.name)
+        tensor: Any = self._values.get(var.name)
         is_constant = made is not None and made.type in _CONSTANTS and isinstance(tensor, _core.Tensor)
         if is_constant and "float" in tensor.dtype.name:
             with self.building():

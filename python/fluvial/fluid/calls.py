@@ -214,8 +214,9 @@ def _once_more(
         return function(*args, **named)
 
     is_size = getattr(error, "kind", None) == "shape" and _core.is_building()
-    for front in (False, True) if is_size and CALLS.block is not None else ():
-        kept = CALLS.block.kept()
+    block: Any = CALLS.block
+    for front in (False, True) if is_size and block is not None else ():
+        kept = block.kept()
         # A first try in a block that is thrown away, so that nothing of it stays if sizes do not fit in this way either.
         _core.begin_block([])
         try:
@@ -227,7 +228,7 @@ def _once_more(
             continue
         finally:
             _core.abort_block()
-            CALLS.block.restore(kept)
+            block.restore(kept)
             undo.names()
         undo.states()
         return tried(front)
@@ -310,8 +311,8 @@ def layer(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Any:
-        if CALLS.block is not None or CALLS.depth:
-            # Called from inside of another one, with tensors.
+        if CALLS.block is not None or CALLS.depth or _has_tensors((*args, *named.values())):
+            # Called from inside of another one, or from elsewhere, with tensors.
             return function(*args, **named)
         out: Any = None
         if target is not None:
@@ -328,6 +329,14 @@ def layer(function: Callable[..., Any]) -> Callable[..., Any]:
         return out
 
     return call
+
+
+def _has_tensors(values: Any) -> bool:
+    """Whether tensors of the core are given, not variables."""
+    return any(
+        isinstance(value, (_core.Tensor, Ragged)) or (type(value) in (list, tuple) and _has_tensors(value))
+        for value in values
+    )
 
 
 def store(value: Variable, out: Variable) -> None:

@@ -42,17 +42,15 @@ class GradientClipBase:
         """Parameters with their gradients, cut down.
 
         Args:
-            params_grads: What `backward` of an optimizer gave; None for a gradient stays None.
+            params_grads: What `backward` of an optimizer gave; what has no gradient is left out.
         """
         from .framework import applied
 
         pairs = [(var, gradient) for var, gradient in params_grads if gradient is not None]
         if not pairs:
-            return list(params_grads)
+            return []
         params = [var for var, _ in pairs]
-        found = applied(lambda *given: cut_down(params, given, self), "clip", *(gradient for _, gradient in pairs))
-        rest = iter(found)
-        return [(var, gradient if gradient is None else next(rest)) for var, gradient in params_grads]
+        return list(zip(params, applied(lambda *given: cut_down(params, given, self), "clip", *(g for _, g in pairs))))
 
     def _key(self) -> Any:
         """Parameters whose clips have equal keys are cut down together."""

@@ -228,18 +228,15 @@ def test_clips_are_called(fluid):
         w = layers.create_parameter([2], "float32", default_initializer=fluid.initializer.Constant(1.0))
         gradient = fluid.dygraph.to_variable(np.array([3.0, 4.0], "float32"))
         clip = fluid.clip.GradientClipByGlobalNorm(1.0)
-        (_, cut), (_, nothing) = clip([(w, gradient), (w, None)])
+        ((_, cut),) = clip([(w, gradient), (w, None)])
         np.testing.assert_allclose(cut.numpy(), [0.6, 0.8], rtol=1e-5)
-        assert nothing is None and clip([(w, None)]) == [(w, None)]
+        assert clip([(w, None)]) == []
 
 
-def test_modules_have_functions_of_variables(fluid):
+def test_modules_have_what_others_define(fluid):
     from fluvial.fluid.layers.control_flow import StaticRNN, less_than
 
-    x = fluid.layers.nn.fc(fluid.layers.io.data("x", [2]), 3)
-    assert x.shape == (-1, 3) and fluid.layers.ops.sigmoid(x).shape == (-1, 3)
     assert StaticRNN is fluid.layers.StaticRNN and less_than is fluid.layers.less_than
-    assert fluid.layers.tensor.fill_constant([1], "float32", 2.0).block is not None
     assert fluid.layers.learning_rate_scheduler.noam_decay is fluid.layers.noam_decay
     with pytest.raises(AttributeError, match="has no attribute `nonsense`"):
         fluid.layers.nn.nonsense  # noqa: B018

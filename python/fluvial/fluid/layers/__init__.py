@@ -58,10 +58,8 @@ def _load() -> None:
             if entry not in __all__:
                 __all__.append(entry)
         loaded.append(module)
-    # Users find functions of variables in the modules, too, `layers.tensor.fill_constant`, wherever Fluid has them.
+    # Modules have what Fluid has there, `layers.control_flow.StaticRNN`, also if another one defines it.
     for module in loaded:
-        for entry in module.__all__:
-            setattr(module, entry, globals()[entry])
         if not hasattr(module, "__getattr__"):
             setattr(module, "__getattr__", _elsewhere(module.__name__))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...dygraph.layers import Layer
 from ...layers._cells import gru_step, layers_of, lstm_step
-from ...layers.rnn import rnn
+from ...layers.rnn import RNNCell, rnn
 from ...param_attr import ParamAttr
 
 __all__ = ["BasicGRUUnit", "BasicLSTMUnit", "basic_gru", "basic_lstm"]
@@ -16,10 +16,11 @@ __all__ = ["BasicGRUUnit", "BasicLSTMUnit", "basic_gru", "basic_lstm"]
 
 def _named(attr: Any, suffix: str) -> Any:
     """What is said of a parameter, with another name if it has one."""
-    said = ParamAttr._to_attr(attr) if attr is not False else False
-    if said is False or said.name is None:
+    if attr is False:
+        return False
+    said = copy.copy(ParamAttr._to_attr(attr))
+    if said.name is None:
         return attr
-    said = copy.copy(said)
     said.name += suffix
     return said
 
@@ -107,13 +108,13 @@ class BasicLSTMUnit(_Unit):
         return lstm_step(parts, pre_cell, self._gate, self._act, self._forget_bias)
 
 
-class _Stack:
+class _Stack(RNNCell):
     """Units one above the other as a cell of `layers.rnn`, which gives the output of the last one, and all states."""
 
     def __init__(self, units: list[Any], dropout_prob: float | None) -> None:
         self.units, self.dropout_prob = units, dropout_prob
 
-    def __call__(self, inputs: Any, states: Any) -> Any:
+    def call(self, inputs: Any, states: Any, **kwargs: Any) -> Any:
         layers, new = layers_of(), []
         for unit, state in zip(self.units, states):
             found = unit(inputs, *state)
@@ -142,7 +143,7 @@ def _network(
                   for i in range(num_layers)]  # fmt: skip
         out, last = rnn(
             _Stack(units, dropout_prob), input, states, sequence_length, not batch_first, is_reverse=bool(way)
-        )  # type: ignore[arg-type]
+        )
         outs.append(out)
         lasts.append(last)
     ends = [
