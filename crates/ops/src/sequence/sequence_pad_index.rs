@@ -51,7 +51,12 @@ impl Op for SequencePadIndex {
             ))
             .remedy("pad to a greater length, or to that of the longest sequence"));
         }
-        let mut index = Vec::with_capacity(lengths.len() * steps);
+        let mut index: Vec<i64> = Vec::new();
+        let count = lengths.len().checked_mul(steps);
+        if count.is_none_or(|count| index.try_reserve_exact(count).is_err()) {
+            let n = lengths.len();
+            return Err(Error::memory(format!("there is no memory for {n} sequences of {steps}")));
+        }
         let mut start = 0;
         for &length in &lengths {
             let end = start + length;
