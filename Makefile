@@ -187,6 +187,7 @@ golden: .venv-peers/ready ## write the golden files again, with PyTorch and SciP
 	for script in $$(ls *.py | grep -v '^golden.py$$'); do $(CURDIR)/.venv-peers/bin/python $$script; done
 	.venv-peers/bin/python bench/peers/golden.py python/tests/golden/models.json
 	.venv-peers/bin/python bench/peers/transforms_golden.py python/tests/golden/transforms.json
+	.venv-peers/bin/python bench/peers/expressions_golden.py python/tests/golden/torch_expressions.json
 
 vsix: ## pack the extension for VS Code: target/fluvial-vscode.vsix
 	editors/vsix.sh $(TARGET)/fluvial-vscode.vsix

@@ -106,7 +106,15 @@ def randn_like(x: TensorLike, *, dtype: DTypeLike | None = None, device: Any = N
     return randn(*x.shape, dtype=dtype or x.dtype, device=device, requires_grad=requires_grad)
 
 
-def randint(low: Any, high: Any = None, size: Any = None, *, dtype: DTypeLike | None = None, device: Any = None) -> Tensor:
+def randint(
+    low: Any = None,
+    high: Any = None,
+    size: Any = None,
+    *,
+    dtype: DTypeLike | None = None,
+    device: Any = None,
+    type: Any = None,
+) -> Tensor:
     """Random whole numbers: `randint(high, size)` from zero, or `randint(low, high, size)`; a type may stand in the
     first place instead, as in `randint("i64[2, 3]", 0, 10)`.
 
@@ -116,12 +124,15 @@ def randint(low: Any, high: Any = None, size: Any = None, *, dtype: DTypeLike | 
         size: Sizes, as a sequence.
         dtype: The element type; int64 by default.
         device: None or "cpu".
+        type: The type of the tensor, by name: "i64[2, 3]", or a pair of dtype and shape.
 
     Example:
         >>> fl.randint(0, 10, (2, 3)).shape
         (2, 3)
     """
     on_cpu(device)
+    if type is not None:
+        return _core.randint(type, low, high)
     if not isinstance(low, (int, _core.Dim)) or isinstance(low, builtins.bool):
         return _core.randint(low, high, size)  # type: ignore[arg-type]
     if size is None:

@@ -139,7 +139,7 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: A
     return _scattered(input, dim, index, src, _core.scatter)
 
 
-def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Any) -> Tensor:
     """The tensor with elements of another one added at positions along an axis."""
     return _scattered(input, dim, index, src, _core.scatter_add)
 
