@@ -116,6 +116,7 @@ _LAZY = {
     "onnx": ".onnx",
     "summary": ".summary",
     "testing": ".testing",
+    "utils": ".utils",
 }
 
 

@@ -703,6 +703,13 @@ class Reader:
         name: str, fields: Sequence[tuple[str, TypeLike]], start: Callable[[int], Iterator[Any]]
     ) -> Reader: ...
     @staticmethod
+    def items(
+        name: str,
+        fields: Sequence[tuple[str, TypeLike]],
+        length: int,
+        fetch: Callable[[int, list[int]], list[Any]],
+    ) -> Reader: ...
+    @staticmethod
     def zip(readers: Sequence[Reader]) -> Reader: ...
     @staticmethod
     def interleave(readers: Sequence[Reader]) -> Reader: ...

@@ -50,6 +50,26 @@ def _types(fields: Mapping[str, TypeLike] | None) -> list[tuple[str, TypeLike]] 
     return None if fields is None else list(fields.items())
 
 
+class Position:
+    """Where a reader or a loader of this name stands: a state of the current scope."""
+
+    def __init__(self, name: str) -> None:
+        self.state = f"{name}.position"
+
+    def get(self) -> tuple[int, int]:
+        """The number of the pass, and of the next result in it."""
+        state = _core.State.current()
+        if self.state not in state:
+            return 0, 0
+        epoch, index = state[self.state].tolist()
+        return epoch, index
+
+    def set(self, position: tuple[int, int]) -> None:
+        """Has it stand there."""
+        value = _core.tensor([int(part) for part in position], dtype="int64")
+        _core.State.current().insert(self.state, value, "counter")
+
+
 class Reader:
     """Gives batches, one after another, in an order that depends on its seeds and the number of the pass.
 
@@ -208,6 +228,117 @@ class Reader:
             made = made.pad(field, length=_lengths_of(field))
         return Reader(made._core, self.name, (*self._sequences, *fields))
 
+    # Images: fields of single samples, [height, width] or [height, width, channels], of uint8 or floats ------
+
+    def resize(self, field: str, height: int, width: int | None = None, nearest: bool = False) -> Reader:
+        """An image in another size.
+
+        Args:
+            field: Which field.
+            height: How many rows; without `width`, how many pixels its shorter side has.
+            width: How many columns.
+            nearest: Whether to take the nearest pixel instead of a weighted mean.
+
+        Example:
+            >>> images = fl.reader({"x": np.zeros((2, 40, 60, 3), np.uint8)})
+            >>> images.resize("x", 20).center_crop("x", 16, 16).channels_first("x").batch(2)
+            Reader(x: u8[2, 3, 16, 16]; 1 a pass)
+        """
+        return self._then(_call("resize", field, height, width=width, nearest=nearest or None))
+
+    def center_crop(self, field: str, height: int, width: int) -> Reader:
+        """The middle of an image."""
+        return self._then(_call("center_crop", field, height, width))
+
+    def random_crop(self, field: str, height: int, width: int, padding: int = 0, seed: int = 0) -> Reader:
+        """A random part of an image.
+
+        Args:
+            field: Which field.
+            height: How many rows.
+            width: How many columns.
+            padding: How many pixels of zeros are put around the image before.
+            seed: With the pass and the number of the sample, it says which part.
+        """
+        return self._then(_call("random_crop", field, height, width, padding=padding, seed=seed))
+
+    def random_resized_crop(
+        self,
+        field: str,
+        height: int,
+        width: int,
+        scale: tuple[float, float] = (0.08, 1.0),
+        ratio: tuple[float, float] = (3 / 4, 4 / 3),
+        seed: int = 0,
+    ) -> Reader:
+        """A random part of random size and shape, resized.
+
+        Args:
+            field: Which field.
+            height: How many rows.
+            width: How many columns.
+            scale: The share of the area, from and to.
+            ratio: Width by height of the part, from and to.
+            seed: With the pass and the number of the sample, it says which part.
+        """
+        stage = _call("random_resized_crop", field, height, width, scale=list(scale), ratio=list(ratio), seed=seed)
+        return self._then(stage)
+
+    def flip(self, field: str, p: float = 0.5, vertical: bool = False, seed: int = 0) -> Reader:
+        """An image mirrored, with a probability.
+
+        Args:
+            field: Which field.
+            p: The probability.
+            vertical: Whether top and bottom change places, instead of left and right.
+            seed: With the pass and the number of the sample, it says whether.
+        """
+        return self._then(_call("flip", field, p=float(p), vertical=vertical or None, seed=seed))
+
+    def color_jitter(
+        self,
+        field: str,
+        brightness: float = 0.0,
+        contrast: float = 0.0,
+        saturation: float = 0.0,
+        hue: float = 0.0,
+        seed: int = 0,
+    ) -> Reader:
+        """An image with its colours changed at random. Images of floats lie between 0 and 1, and stay there.
+
+        Args:
+            field: Which field.
+            brightness: A factor from `1 - brightness` to `1 + brightness`.
+            contrast: The same, for the distance from the mean.
+            saturation: The same, for the distance from grey.
+            hue: How far the hue is turned at most, as a part of the circle up to 0.5.
+            seed: With the pass and the number of the sample, it says how much.
+        """
+        stage = _call(
+            "color_jitter",
+            field,
+            brightness=float(brightness),
+            contrast=float(contrast),
+            saturation=float(saturation),
+            hue=float(hue),
+            seed=seed,
+        )
+        return self._then(stage)
+
+    def normalize(self, field: str, mean: Sequence[float], std: Sequence[float]) -> Reader:
+        """Each channel of an image less its mean, divided by its deviation; uint8 becomes float32.
+
+        Args:
+            field: Which field. Channels are its last axis.
+            mean: One number for each channel, or one for all, in the units of the image: of uint8, up to 255.
+            std: The same.
+        """
+        return self._then(_call("normalize", field, mean=[float(x) for x in mean], std=[float(x) for x in std]))
+
+    def channels_first(self, field: str) -> Reader:
+        """An image as [channels, height, width]."""
+        return self._then(_call("channels_first", field))
+
     def bucket(
         self, size: int, field: str, sizes: Sequence[int], drop_last: bool = False
     ) -> Reader:
@@ -324,17 +455,11 @@ class Reader:
     @property
     def position(self) -> tuple[int, int]:
         """The number of the pass, and of the next result in it. It can be assigned."""
-        state = _core.State.current()
-        name = self._state()
-        return tuple(state[name].tolist()) if name in state else (0, 0)  # type: ignore[return-value]
+        return Position(self.name).get()
 
     @position.setter
     def position(self, position: tuple[int, int]) -> None:
-        value = _core.tensor([int(part) for part in position], dtype="int64")
-        _core.State.current().insert(self._state(), value, "counter")
-
-    def _state(self) -> str:
-        return f"{self.name}.position"
+        Position(self.name).set(position)
 
 
 def _function_name(function: Any) -> str:
@@ -393,7 +518,7 @@ class Iteration:
     def close(self, carried: list[Tensor], block: _core.Block) -> list[Tensor]:
         """The loop over a block, in the program being built; gives what it carries."""
         _in_programs.append(self.reader._core)
-        name = self.reader._state()
+        name = Position(self.reader.name).state
         position = _core.declare_state(name, (2,), "int64", init=0, role="counter")
         position, outputs = _core.for_each_of(
             self.reader._core, self.epochs, self.types, position, carried, block
@@ -432,19 +557,25 @@ class Iteration:
 
 
 def reader(
-    source: Mapping[str, Any] | Sequence[Any] | Callable[[], Iterable[Any]],
+    source: Any,
     fields: Mapping[str, TypeLike] | None = None,
     *,
     name: str | None = None,
+    workers: int = 0,
+    seed: int | None = None,
 ) -> Reader:
-    """A reader of what is in memory: arrays, or what a Python function gives.
+    """A reader of what is in memory: arrays, datasets of Python, or what a Python function gives.
 
     Args:
-        source: Arrays by name, of as many samples each; or one, or several in order; or a function that
-            gives an iterable of samples, anew for each pass. With `fields`, any iterable that can be gone
-            through again and again.
-        fields: For functions and iterables: names and types of what a sample consists of.
+        source: Arrays by name, of as many samples each, or one, or several in order; a table of Arrow; a dataset,
+            which is any object with `__len__` and `__getitem__`; or a function that gives an iterable of samples,
+            anew for each pass. With `fields`, any iterable that can be gone through again and again.
+        fields: For datasets, functions and iterables: names and types of what is read of a sample. Those of a
+            dataset are by default those of its first sample.
         name: Names its position; by default after the order in which readers are made.
+        workers: For datasets: how many processes make samples.
+        seed: For datasets: the seed of what samples draw at random, by default that of `fl.seed`. It depends neither
+            on the number of workers nor on where the reader starts.
 
     Example:
         >>> def squares():
@@ -454,12 +585,23 @@ def reader(
         >>> [y.tolist() for x, y in r]
         [[0, 1, 4], [9, 16]]
     """
+    from . import _items
+
     name = _named(name)
+    if _items.is_dataset(source):
+        from .utils.data._random import seed_of
+
+        return Reader(_items.items(source, fields, name, workers, seed_of(seed)), name)
+    if workers:
+        raise fault(
+            ValueError,
+            "worker processes make samples of datasets only",
+            "give an object with `__len__` and `__getitem__`",
+        )
     if fields is not None:
         start = source if callable(source) else (lambda: source)
-        pairs = [(field, type) for field, type in fields.items()]
-        core = _core.Reader.stream(name, pairs, lambda epoch: _typed(iter(start()), fields))
-        return Reader(core, name)
+        return Reader(_items.stream(start, fields, name), name)
+    source = _items.columns_of(source) or source
     if callable(source):
         raise TypeError(
             "a function tells no types\n"
@@ -473,17 +615,6 @@ def reader(
         named = [("0", source)]
     arrays = [(key, _core.tensor(value)) for key, value in named]
     return Reader(_core.Reader.arrays(arrays), name)
-
-
-def _typed(samples: Iterator[Any], fields: Mapping[str, TypeLike]) -> Iterator[Any]:
-    """The samples, numbers and lists among them as tensors of their types."""
-    dtypes = [str(type).partition("[")[0] if isinstance(type, str) else None for type in fields.values()]
-    for sample in samples:
-        values = sample if isinstance(sample, (tuple, list)) else (sample,)
-        yield tuple(
-            value if isinstance(value, Tensor) or dtype is None else _core.tensor(value, dtype=dtype)
-            for value, dtype in zip(values, dtypes)
-        )
 
 
 def _named(name: str | None) -> str:
