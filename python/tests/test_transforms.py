@@ -160,6 +160,7 @@ def test_scan_inside():
     inner = fl.vmap(fl.grad(lambda xs: fl.sum(running(xs) ** 2)))
     expected = np.stack([fl.grad(lambda xs: fl.sum(running(xs) ** 2))(row).numpy() for row in A["x"]])
     np.testing.assert_allclose(inner(A["x"]).numpy(), expected, rtol=1e-12)
+    assert not mapped.looped and not inner.looped
 
 
 # What vmap takes and gives.
@@ -329,6 +330,7 @@ def test_recurrent_layers():
 
     mapped = fl.vmap(fl.grad(total), (None, 0))
     found = mapped(params, x)
+    assert not mapped.looped
     for i in range(4):
         for name, grad in fl.grad(total)(params, x[i]).items():
             np.testing.assert_allclose(found[name].numpy()[i], grad.numpy(), rtol=1e-4, atol=1e-6)

@@ -13,6 +13,8 @@ SAMPLES = dict(_core.op_samples())
 fl.set_root(None)
 #: Ops of which a batch has nothing to say: what they do is not what they give, or how much is known only by the run.
 APART = {"print", "print_grad", "save", "load", "assert", "host_call"}
+#: Ops whose samples assign the random stream, which is one for all elements; `test_transforms.py` draws.
+DRAWS = {"alpha_dropout", "dropout", "normal", "randint", "truncated_normal", "uniform"}
 #: Of each op so many samples, so that the whole takes seconds.
 MOST = 6
 
@@ -71,7 +73,7 @@ def check(call, inputs, batched):
 
 
 @pytest.mark.filterwarnings("ignore:.*made .* times:RuntimeWarning")
-@pytest.mark.parametrize("name", sorted(set(SAMPLES) - set(op_calls.INTERNAL) - APART))
+@pytest.mark.parametrize("name", sorted(set(SAMPLES) - set(op_calls.INTERNAL) - APART - DRAWS))
 def test_batches(name):
     known = {key: value for attributes, *_ in SAMPLES[name] for key, value in attributes.items()}
     for number, (attributes, inputs, kind, _) in enumerate(SAMPLES[name][:MOST]):

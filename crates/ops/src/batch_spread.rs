@@ -2,7 +2,7 @@
 
 use crate::batch::Randomness;
 use crate::control::{Checkpoint, Cond, While};
-use crate::lists::{ListGet, ListNew, ListPush, ListSet};
+use crate::lists::{ListGet, ListLen, ListNew, ListPush, ListSet};
 use crate::prelude::*;
 
 /// Why a block is run element by element: an op that cannot be batched, and its line.
@@ -97,6 +97,9 @@ fn outputs(
     if !draws && !own.contains(&true) {
         return Ok(vec![false; call.n_outputs]);
     }
+    if is_count(call) {
+        return Ok(vec![false]);
+    }
     let types: Vec<Type> = block.input_types(call).into_iter().copied().collect();
     let outs = call.op.infer(&types.iter().collect::<Vec<_>>()).map_err(|_| refused())?;
     let is_open =
@@ -112,6 +115,11 @@ fn outputs(
         if_fine(!ungrown || (takes_lists && can_grow(i)))?;
     }
     Ok(vec![true; call.n_outputs])
+}
+
+/// Whether a call asks how many elements a list has, which is the same for the whole batch.
+pub(crate) fn is_count(call: &Call) -> bool {
+    call.op.downcast::<ListLen>().is_some()
 }
 
 fn is_list(block: &Block, call: &Call, i: usize) -> bool {

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::batch::Randomness;
 use crate::batch_control as control;
-use crate::batch_spread::{Refused, spread};
+use crate::batch_spread::{Refused, is_count, spread};
 
 use crate::control::{Checkpoint, Cond, While, scan};
 use crate::lists::list_new;
@@ -91,7 +91,7 @@ impl Walk {
             let outs: SmallVec<[bool; 4]> = call.outputs().map(|id| spread[id as usize]).collect();
             let inputs = values.inputs(call)?;
             let op = values.op(call)?;
-            let outputs = match own.contains(&true) || outs.contains(&true) {
+            let outputs = match (own.contains(&true) || outs.contains(&true)) && !is_count(call) {
                 true => self.batched(block, call, &op, inputs, &own, &outs)?,
                 false => bind_at(op, &inputs.iter().collect::<Vec<_>>(), call.loc)?,
             };

@@ -1,9 +1,7 @@
 //! What a gradient rule does not keep is freed at once. It looks at the memory of the process, so
 //! this test is alone in its file.
 
-use std::sync::Arc;
-
-use fluvial_core::{Result, Tensor, Var, checkpoint, no_grad};
+use fluvial_core::{Result, Tensor, Var, no_grad};
 use fluvial_ops::{exp, matmul, relu, sin, sum};
 use fluvial_tensor::memory::stats;
 
@@ -47,20 +45,6 @@ fn what_a_rule_does_not_keep_is_freed() {
         sum(&exp(&sin(x)?)?, &[], false)
     });
     check("a detached value keeps no history", 1, |x| Ok(exp(&sin(x)?)?.detach()));
-
-    // A checkpoint keeps what it was given, which is counted before, and its result.
-    let chain = |x: &Var| (0..20).try_fold(x.clone(), |x, _| sin(&(x * 1.5)));
-    check("a chain keeps a value for each op", 21, chain);
-    check("a checkpoint keeps none of them", 1, |x| {
-        let own = x.clone();
-        checkpoint(Arc::new(move || chain(&own).map(drop)), || chain(x))
-    });
-    check("and none after its gradient", 1, |x| {
-        let own = x.clone();
-        let y = checkpoint(Arc::new(move || chain(&own).map(drop)), || chain(x))?;
-        sum(&y, &[], false)?.backward()?;
-        Ok(x.grad().expect("backward reached the leaf"))
-    });
 
     // The backward pass frees what it has passed.
     check("a walked tape keeps nothing", 1, |x| {
