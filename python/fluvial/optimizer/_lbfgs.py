@@ -193,7 +193,7 @@ class LBFGS(Optimizer):
         product = float(_core.sum(change * step))
         if product > 1e-10:
             if len(self._changes) == self.history_size:
-                self._changes.pop(0), self._steps.pop(0), self._products.pop(0)
+                del self._changes[0], self._steps[0], self._products[0]
             self._changes.append(change)
             self._steps.append(step)
             self._products.append(1.0 / product)
