@@ -71,7 +71,7 @@ def test_a_training_in_one_program(tmp_path: Any) -> None:
             optimizer.minimize(loss)
             return i + 1, loss
 
-        _, loss = fl.while_loop(lambda i, _: i < 30, body, first, fl.tensor(0.0))
+        _, loss = fl.while_loop(lambda i, _: i < 30, body, (first, fl.tensor(0.0)))
         return {"loss": loss, "right": fl.sum((fl.argmax(net(x), 1) == y).astype("i64"))}
 
     program = fl.build(train, {"first": "i64[]"})
