@@ -122,8 +122,6 @@ _MEMBERS = {
     "Layer": {
         "cpu": "the layer itself: there is one device, the CPU",
         "cuda": "the layer itself: there is one device, the CPU",
-        "modules": "layer.sublayers()",
-        "named_modules": "layer.named_sublayers()",
     },
     "Optimizer": {"lr": "optimizer.learning_rate()"},
 }

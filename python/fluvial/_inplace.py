@@ -9,7 +9,7 @@ from __future__ import annotations
 from . import _core
 from ._core import Tensor
 from ._fault import fault
-from ._tree import is_tensor, same_sizes
+from ._tree import is_parameter, is_tensor, same_sizes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,7 +48,9 @@ def put(x: Tensor, value: Any) -> Tensor:
                 f"a result of {value.dtype} would lose its fraction in a tensor of {x.dtype}",
                 "convert the tensor to floats before, with `x.float()`",
             )
-    if type(x) is Tensor and x.is_leaf and not _core.is_recording():
+    if is_parameter(x) and not _core.is_recording():
+        x.set(_core.broadcast_to(_core.tensor(value, x.dtype), x.shape))  # type: ignore[attr-defined]
+    elif type(x) is Tensor and x.is_leaf and not _core.is_recording():
         _core.put_data(x, _core.broadcast_to(_core.tensor(value, x.dtype), x.shape))
     else:
         x[...] = value

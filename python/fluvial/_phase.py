@@ -46,8 +46,8 @@ def phase_of(layer: Layer) -> Phase:
     parts = _parts(layer)
     trained = [parameter.requires_grad for parameter in layer._parameters.values()]
     hooks = layer._pre_hooks, layer._hooks, layer._backward_pre_hooks, layer._backward_hooks
-    called = tuple(map(tuple, hooks))
-    return (layer.training, tuple(map(id, parts)), tuple(layer._sublayers), layer._fl_options(), called, *trained)
+    made_of = (tuple(map(id, parts)), tuple(layer._sublayers), tuple(map(tuple, hooks)))
+    return (layer.training, made_of, layer._fl_options(), *trained)
 
 
 def use(layer: Layer) -> None:

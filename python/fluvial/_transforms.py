@@ -31,6 +31,7 @@ def grad(
     create_graph: bool = False,
     retain_graph: bool = False,
     allow_unused: bool = False,
+    constants: Any = None,
 ) -> Any:
     """Gradients of values, or, given a function, the function that gives its gradients.
 
@@ -49,6 +50,7 @@ def grad(
         retain_graph: Keep what was recorded, for another call.
         allow_unused: Give None for values that the outputs do not depend on, zeros for arguments of a function, instead of an
             error.
+        constants: Tensors on the way that count as constants: no gradient passes them.
 
     Returns:
         One gradient, or a list of them if `wrt` is a sequence; of a function, the function that gives them.
@@ -64,7 +66,13 @@ def grad(
         (12.0, 12.0)
     """
     if callable(outputs) and not is_tensor(outputs):
-        _only("of values", grad_outputs=grad_outputs, create_graph=create_graph, retain_graph=retain_graph)
+        _only(
+            "of values",
+            grad_outputs=grad_outputs,
+            create_graph=create_graph,
+            retain_graph=retain_graph,
+            constants=constants,
+        )
         if wrt is not None and argnums is not None:
             raise fault(TypeError, "`argnums` is given twice")
         numbers: Any = wrt if argnums is None else argnums
@@ -88,6 +96,7 @@ def grad(
         create_graph=create_graph,
         retain_graph=retain_graph,
         allow_unused=allow_unused,
+        constants=constants,
     )
 
 
@@ -327,7 +336,7 @@ class Run:
         """A result as the caller gets it: with a history only where something outside has one."""
         if self.goes_on and self.records:
             return value
-        return value.detach() if value.is_tracked and not _core.is_building() else value
+        return value if _core.is_building() or not value.is_tracked else value.detach()
 
     def aux(self) -> Any:
         """What the function returned besides."""

@@ -56,7 +56,7 @@ ATTRIBUTES = [
     (lambda x: x.summ(), "`Tensor` has no attribute `summ`\n  remedy: is it `sum`?"),
     (lambda x: x.cuda(), r"`Tensor` has no attribute `cuda`\n  remedy: write `x: there is one device"),
     (lambda x: fl.nn.Linear(2, 1).wieght, "`Linear` has no attribute `wieght`\n  remedy: is it `weight`?"),
-    (lambda x: fl.nn.Linear(2, 1).modules(), "`Linear` has no attribute `modules`\n  remedy: write `layer.sublayers"),
+    (lambda x: fl.nn.Linear(2, 1).cuda(), "`Linear` has no attribute `cuda`\n  remedy: write `the layer itself"),
     (lambda x: fl.optimizer.SGD().stepp(), "`SGD` has no attribute `stepp`\n  remedy: is it `step`?"),
 ]
 

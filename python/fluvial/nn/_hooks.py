@@ -64,7 +64,7 @@ class _Passing:
         self._ins.append(None)
         if not isinstance(x, _core.Tensor) or "float" not in x.dtype.name:
             return x
-        if not (x.is_tracked or _core.is_building()):
+        if not (_core.is_building() or x.is_tracked):
             return x
         own = _core.reshape(x, x.shape)
         own.register_hook(lambda grad: self._gives(number, grad))
@@ -75,7 +75,7 @@ class _Passing:
         """Notes the outputs."""
         self._outs = [None] * len(outputs)
         for number, y in enumerate(outputs):
-            if y.is_tracked or _core.is_building():
+            if _core.is_building() or y.is_tracked:
                 y.register_hook(lambda grad, number=number: self._gets(number, grad))
 
     def _gets(self, number: int, grad: Any) -> Any:
