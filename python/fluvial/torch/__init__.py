@@ -18,10 +18,14 @@ from .. import (
     from_dlpack,
     from_numpy,
     int8,
+    int16,
     int32,
     int64,
     no_grad,
     uint8,
+    uint16,
+    uint32,
+    uint64,
 )
 from .._tensor import Device as device
 from . import _functions, _methods, _scalars
@@ -39,22 +43,35 @@ from ._state import (
     set_default_dtype,
     set_grad_enabled,
     set_num_threads,
+    takes_generator as _takes_generator,
 )
 from . import autograd, linalg, nn, optim, utils
 
 dtype = _core.DType
 Size = tuple
-half, float, double, long, int = float16, float32, float64, int64, int32
+half, float, double, long, int, short = float16, float32, float64, int64, int32, int16
 e, inf, nan, pi = _math.e, _math.inf, _math.nan, _math.pi
 newaxis = None
 inference_mode = no_grad
 strided = contiguous_format = "strided"
 
+for _name in "rand randn randint randperm rand_like randn_like randint_like bernoulli multinomial normal poisson".split():
+    globals()[_name] = _takes_generator(globals()[_name])
+
 _scalars.wrap(globals())
 _methods.register()
 
 
+#: Parts that are loaded when they are first used.
+_LAZY = {"amp": ".amp", "autocast": ".amp", "distributions": "..distributions", "func": ".func", "vmap": ".func"}
+
+
 def __getattr__(name: str) -> object:
+    if name in _LAZY:
+        import importlib
+
+        module = importlib.import_module(_LAZY[name], __name__)
+        return module if _LAZY[name].endswith(f".{name}") else getattr(module, name)
     from ._missing import missing
 
     raise missing(__name__, name)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
+import functools
 
 from .. import _core, set_num_threads
 from .._fault import fault
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Callable, Iterator
+    from typing import Any, TypeVar
+
+    F = TypeVar("F", bound=Callable[..., Any])
 
 __all__ = ["set_num_threads"]
 
@@ -17,14 +22,21 @@ _SEED = [0]
 
 
 class Generator:
-    """Sets the stream of random numbers by `manual_seed`: there is one, that of the scope.
+    """A stream of random numbers of its own, which functions take as `generator`. Its numbers are not PyTorch's.
 
     Args:
         device: None or "cpu".
+
+    Example:
+        >>> import fluvial.torch as torch
+        >>> g = torch.Generator().manual_seed(3)
+        >>> a = torch.rand(2, generator=g)
+        >>> bool((torch.rand(2, generator=g.manual_seed(3)) == a).all())
+        True
     """
 
     def __init__(self, device: Any = None) -> None:
-        pass
+        self.manual_seed(0)
 
     def manual_seed(self, seed: int) -> Generator:
         """Begins the stream anew.
@@ -32,8 +44,54 @@ class Generator:
         Args:
             seed: A number.
         """
-        manual_seed(seed)
+        self._seed = seed
+        self._stream: Any = None
         return self
+
+    def initial_seed(self) -> int:
+        """The seed that was set last."""
+        return self._seed
+
+    @contextlib.contextmanager
+    def drawing(self) -> Iterator[None]:
+        """A scope in which random numbers come from this stream."""
+        if _core.is_building():
+            raise fault(
+                RuntimeError,
+                "a program draws from the stream of its scope, and not from a `Generator`",
+                "leave `generator` out inside of the function, and seed with `torch.manual_seed`",
+            )
+        state = _core.State.current()
+        outside = state["rng"] if "rng" in state else None
+        if self._stream is None:
+            _core.seed(self._seed)
+        else:
+            state.insert("rng", self._stream, "random")
+        try:
+            yield
+        finally:
+            self._stream = state["rng"]
+            if outside is None:
+                state.remove("rng")
+            else:
+                state["rng"] = outside
+
+
+def takes_generator(function: F) -> F:
+    """The function with an argument `generator`, from which it draws.
+
+    Args:
+        function: Draws random numbers.
+    """
+
+    @functools.wraps(function)
+    def draw(*args: Any, generator: Generator | None = None, **options: Any) -> Any:
+        if generator is None:
+            return function(*args, **options)
+        with generator.drawing():
+            return function(*args, **options)
+
+    return draw  # type: ignore[return-value]
 
 
 def manual_seed(seed: int) -> Generator:
@@ -44,7 +102,7 @@ def manual_seed(seed: int) -> Generator:
     """
     _SEED[0] = seed
     _core.seed(seed)
-    return Generator()
+    return Generator().manual_seed(seed)
 
 
 def initial_seed() -> int:

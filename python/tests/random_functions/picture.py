@@ -45,7 +45,9 @@ class Painter:
     def paint(self, path: str, value: Any) -> None:
         if value is None or isinstance(value, (bool, int, float, str, bytes, range, slice)):
             what = "number" if isinstance(value, (bool, int, float)) else "plain"
-            self.facts[path] = Fact(what, type(value).__name__, repr(value))
+            # `x.size` is an int that can be called; as a result it is its number.
+            kind = "int" if type(value).__name__ == "Size" else type(value).__name__
+            self.facts[path] = Fact(what, kind, repr(value))
         elif isinstance(value, fl.Tensor):
             self.tensor(path, value)
         elif isinstance(value, (np.ndarray, np.generic)):

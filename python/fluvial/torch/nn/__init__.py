@@ -7,9 +7,6 @@ from . import functional, init
 from ._layers import *
 from ...nn import utils
 
-Module = Layer
-ModuleList = LayerList
-ModuleDict = LayerDict
 LPPool1d, LPPool2d, LPPool3d = _nn.LpPool1d, _nn.LpPool2d, _nn.LpPool3d
 
 

@@ -6,6 +6,7 @@ import math
 
 from ... import _core, initializer
 from ..._inplace import put
+from .._state import takes_generator
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,17 +35,20 @@ def constant_(tensor: Tensor, val: float) -> Tensor:
     return _filled(tensor, val)
 
 
-def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: None = None) -> Tensor:
+@takes_generator
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
     """Numbers of a normal distribution."""
     return _filled(tensor, _core.normal((tensor.dtype, tensor.shape), mean, std))
 
 
-def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: None = None) -> Tensor:
+@takes_generator
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
     """Numbers evenly between two."""
     return _filled(tensor, _core.uniform((tensor.dtype, tensor.shape), a, b))
 
 
-def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: None = None) -> Tensor:
+@takes_generator
+def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0) -> Tensor:
     """Numbers of a normal distribution between two bounds."""
     return _filled(tensor, _core.truncated_normal((tensor.dtype, tensor.shape), mean, std, a, b))
 
@@ -54,7 +58,8 @@ def eye_(tensor: Tensor) -> Tensor:
     return _filled(tensor, _core.eye(tensor.shape[0], tensor.shape[1], 0, tensor.dtype))
 
 
-def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: None = None) -> Tensor:
+@takes_generator
+def orthogonal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
     """A matrix with orthogonal rows or columns."""
     sizes: Any = tensor.shape
     return _filled(tensor, initializer.Orthogonal()(sizes, tensor.dtype) * gain)
@@ -74,23 +79,27 @@ def _fans(tensor: Tensor) -> tuple[int, int]:
     return sizes[1] * window, sizes[0] * window
 
 
-def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: None = None) -> Tensor:
+@takes_generator
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0) -> Tensor:
     """Numbers evenly within bounds that keep variances between layers (Glorot and Bengio, 2010)."""
     bound = gain * math.sqrt(6.0 / sum(_fans(tensor)))
     return uniform_(tensor, -bound, bound)
 
 
-def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: None = None) -> Tensor:
+@takes_generator
+def xavier_normal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
     """Numbers of a normal distribution that keeps variances between layers (Glorot and Bengio, 2010)."""
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(_fans(tensor))))
 
 
-def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: None = None) -> Tensor:
+@takes_generator
+def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> Tensor:
     """Numbers evenly within bounds that keep variances before a function (He and others, 2015)."""
     bound = calculate_gain(nonlinearity, a) * math.sqrt(3.0 / _fans(tensor)[mode == "fan_out"])
     return uniform_(tensor, -bound, bound)
 
 
-def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: None = None) -> Tensor:
+@takes_generator
+def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> Tensor:
     """Numbers of a normal distribution that keeps variances before a function (He and others, 2015)."""
     return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(_fans(tensor)[mode == "fan_out"]))

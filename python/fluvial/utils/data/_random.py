@@ -20,6 +20,8 @@ def seed_of(generator: Any) -> int:
     if generator is None:
         state = _core.State.current()
         return int(state["rng"].tolist()[0]) if "rng" in state else 0
+    if hasattr(generator, "initial_seed"):
+        return int(generator.initial_seed())
     if isinstance(generator, bool) or not isinstance(generator, int):
         raise fault(TypeError, f"`generator` is a {type(generator).__name__}", "give a seed, an int")
     return generator

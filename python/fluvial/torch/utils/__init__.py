@@ -1,7 +1,9 @@
 """PyTorch's `torch.utils`."""
 
+from . import checkpoint, data
+
 
 def __getattr__(name: str) -> object:
-    from ._missing import missing
+    from .._missing import missing
 
     raise missing(__name__, name)

@@ -1,0 +1,3 @@
+"""PyTorch's `torch.utils.data`: datasets, samplers and loaders."""
+
+from ...utils.data import *
