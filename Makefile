@@ -42,7 +42,7 @@ test-rust:
 	if cargo nextest --version >/dev/null 2>&1; then runner="nextest run"; fi; \
 	echo "Rust tests: cargo $$runner"; \
 	cargo $$runner $(CRATES) --no-run; \
-	ulimit -v $(TEST_MEMORY); \
+	ulimit -S -v $(TEST_MEMORY); \
 	cargo $$runner $(CRATES); \
 	cargo test --doc $(CRATES)
 
@@ -51,7 +51,7 @@ test-python: .venv/ready types
 	rm -rf $(TARGET)/python
 	.venv/bin/maturin build -i .venv/bin/python --auditwheel skip --out $(TARGET)/python
 	.venv/bin/pip install --quiet --no-deps --target $(TARGET)/python $(TARGET)/python/*.whl
-	ulimit -v $(TEST_MEMORY); PYTHONPATH=$(TARGET)/python .venv/bin/python -m pytest
+	ulimit -S -v $(TEST_MEMORY); PYTHONPATH=$(TARGET)/python .venv/bin/python -m pytest
 
 # Debugs a script with the package that test-python has installed. The client goes to editors/client/node_modules.
 EDITOR_MINUTES := 5

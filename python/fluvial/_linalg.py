@@ -58,9 +58,10 @@ def norm(
         return vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)
     if axis is None:
         return matrix_norm(x, ord=ord, keepdims=keepdims)
-    found = matrix_norm(_core.movedim(x, list(axis), [-2, -1]), ord=ord)
+    axes: Any = axis
+    found = matrix_norm(_core.movedim(x, list(axes), [-2, -1]), ord=ord)
     if keepdims:
-        for one in sorted(a % x.ndim for a in axis):
+        for one in sorted(a % x.ndim for a in axes):
             found = _core.unsqueeze(found, one)
     return found
 

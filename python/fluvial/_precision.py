@@ -167,9 +167,9 @@ class GradScaler:
         finite: Tensor | None = None
         with _core.no_grad():
             for parameter in optimizer.params():
-                grad = None if isinstance(parameter, str) else parameter.grad
-                if grad is None:
+                if isinstance(parameter, str) or parameter.grad is None:
                     continue
+                grad = parameter.grad
                 own = all(isfinite(grad))
                 finite = own if finite is None else logical_and(finite, own)
                 parameter.grad = grad * factor.astype(grad.dtype)

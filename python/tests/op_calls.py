@@ -20,6 +20,7 @@ INTERNAL = {
     "assign": "`fl.assign_state` binds it; it has no samples, since it needs a scope",
     "attention_grad": "the gradient of `attention`",
     "avg_pool_grad": "the gradient of `avg_pool`",
+    "checkpoint": "`fl.checkpoint` takes a function; the op owns its block",
     "cond": "`fl.cond` takes functions; the op owns blocks and has no samples",
     "conv_weight_grad": "the gradient of `conv`",
     "ctc_grad": "the gradient of `ctc_loss`",

@@ -56,7 +56,7 @@ def test_a_slip_is_told_at_its_line(tmp_path):
 
 def test_progress_has_names(tmp_path):
     path = tmp_path / "long.fl"
-    path.write_text((PROGRAMS / "mlp.fl").read_text().replace("times=400", "times=4000"))
+    path.write_text((PROGRAMS / "mlp.fl").read_text().replace("times=400", "times=20000"))
     out, err, code = command_line("run", path, "--json")
     events = [json.loads(line) for line in (out + err).splitlines() if line.startswith("{")]
     values = [event["values"] for event in events if event["event"] == "progress"]

@@ -257,9 +257,9 @@ fn attributes_are_checked() {
           note: in block 0"#]],
     );
     check_value(
-        Some(Kind::Dtype(10)),
+        Some(Kind::Dtype(99)),
         expect![[r#"
-        the program refers to dtype 10, which does not exist
+        the program refers to dtype 99, which does not exist
           note: in call 0
           note: in block 0"#]],
     );

@@ -133,7 +133,7 @@ fn every_initialiser_and_optimizer_is_known() -> Result<()> {
         let name = fluvial::optim::Rule::name(&rule);
         let program = parse(&format!(
             "fluvial 1 short
-             state @w : f64[4] parameter = f64[4](0.5, -1.0, 2.0, 1.5)
+             state @w : f64[2, 2] parameter = f64[2, 2](0.5, -1.0, 2.0, 1.5)
              main() {{
                %last = repeat{{times=60}}(0.0) (%i: i64[], %before: f64[]) {{
                  %square = mul(@w, @w)

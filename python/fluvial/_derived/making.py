@@ -141,7 +141,8 @@ def randint(
         low, high = 0, low
     if isinstance(size, int) or size is None:
         raise fault(TypeError, f"sizes are a sequence, not {size!r}", "write `fl.randint(0, 10, (2, 3))`")
-    return _core.randint((dtype or _core.int64, tuple(size)), low, high)
+    bounds: Any = (low, high)
+    return _core.randint((dtype or _core.int64, tuple(size)), *bounds)
 
 
 def randint_like(x: TensorLike, low: int, high: int | None = None, *, dtype: DTypeLike | None = None) -> Tensor:

@@ -216,7 +216,8 @@ def _once_more(
     is_size = getattr(error, "kind", None) == "shape" and _core.is_building()
     block: Any = CALLS.block
     for front in (False, True) if is_size and block is not None else ():
-        kept = block.kept()
+        held: Any = block
+        kept = held.kept()
         # A first try in a block that is thrown away, so that nothing of it stays if sizes do not fit in this way either.
         _core.begin_block([])
         try:
@@ -228,7 +229,7 @@ def _once_more(
             continue
         finally:
             _core.abort_block()
-            block.restore(kept)
+            held.restore(kept)
             undo.names()
         undo.states()
         return tried(front)

@@ -296,7 +296,8 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
     """`input` where the condition holds, else `other`; without these, the positions where it holds."""
     if input is None and other is None:
         return nonzero(condition, as_tuple=True)
-    return fl.where(condition, input, other)
+    chosen: Any = (input, other)
+    return fl.where(condition, *chosen)
 
 
 def equal(input: Tensor, other: Tensor) -> Any:
@@ -530,4 +531,4 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
 
 __all__ = [name for name in dict(globals()) if not name.startswith("_") and name not in (
     "annotations", "builtins", "fl", "Values", "pair", "TYPE_CHECKING", "Tensor", "Any"
-)]  # fmt: skip
+)]  # fmt: skip  # pyright: ignore[reportUnsupportedDunderAll]

@@ -39,7 +39,7 @@ def missing(module: str, name: str) -> AttributeError:
     if instead is None:
         known = [known for known in vars(sys.modules[module]) if not known.startswith("_")]
         near = difflib.get_close_matches(name, known, 1)
-        root = sys.modules[__package__.rpartition(".")[0]]
+        root = sys.modules[str(__package__).rpartition(".")[0]]
         if name in vars(root):
             instead = f"`fluvial.{name}`"
         elif near:

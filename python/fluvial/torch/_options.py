@@ -205,4 +205,4 @@ concat = concatenate = cat
 
 __all__ = [name for name in dict(globals()) if not name.startswith("_") and name not in (
     "annotations", "builtins", "fl", "TYPE_CHECKING", "Tensor", "Any"
-)]  # fmt: skip
+)]  # fmt: skip  # pyright: ignore[reportUnsupportedDunderAll]

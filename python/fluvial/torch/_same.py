@@ -219,4 +219,4 @@ fix = trunc
 result_type = _core.promote_types
 promote_types = _core.promote_types
 
-__all__ = [name for name in dict(globals()) if not name.startswith("_")]
+__all__ = [name for name in dict(globals()) if not name.startswith("_")]  # pyright: ignore[reportUnsupportedDunderAll]

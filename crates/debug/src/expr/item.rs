@@ -68,7 +68,8 @@ impl Number {
         match self {
             Number::Bool(b) => Var::scalar(b),
             Number::Int(n) if !dtype.is_float() => match dtype.range() {
-                Some((least, most)) if dtype.size() <= 4 && (least..=most).contains(&n.into()) => {
+                // Numbers that a literal holds exactly.
+                Some((least, most)) if n.abs() <= 1 << 53 && (least..=most).contains(&n.into()) => {
                     other.literal(n as f64)
                 }
                 _ => Var::scalar(n),

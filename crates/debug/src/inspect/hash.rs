@@ -1,6 +1,6 @@
 //! The type and the bits of a value as one number.
 
-use fluvial_core::{Tensor, Value};
+use fluvial_core::{DType, Tensor, Value};
 
 use super::blocks::each_block;
 
@@ -46,7 +46,7 @@ impl Hasher {
     }
 
     fn tensor(&mut self, tensor: &Tensor) {
-        self.bytes(&[tensor.dtype() as u8, tensor.rank() as u8]);
+        self.bytes(&[code(tensor.dtype()), tensor.rank() as u8]);
         for &size in tensor.dims() {
             self.bytes(&(size as u64).to_le_bytes());
         }
@@ -105,6 +105,25 @@ fn mix(x: u64) -> u64 {
     let x = (x ^ (x >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
     let x = (x ^ (x >> 29)).wrapping_mul(FACTOR);
     x ^ (x >> 32)
+}
+
+/// The number of an element type, which stays the same when types are added: hashes are kept in files.
+fn code(dtype: DType) -> u8 {
+    match dtype {
+        DType::Bool => 0,
+        DType::U8 => 1,
+        DType::I8 => 2,
+        DType::I32 => 3,
+        DType::I64 => 4,
+        DType::F16 => 5,
+        DType::BF16 => 6,
+        DType::F32 => 7,
+        DType::F64 => 8,
+        DType::I16 => 9,
+        DType::U16 => 10,
+        DType::U32 => 11,
+        DType::U64 => 12,
+    }
 }
 
 #[cfg(test)]

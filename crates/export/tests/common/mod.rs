@@ -65,7 +65,10 @@ pub fn built(exported: &Export, folder: &Path, flags: &[&str]) -> Result<()> {
 
 /// Runs a compiled program on inputs, and gives what it says if it fails.
 pub fn run(folder: &Path, inputs: &[(&str, &Tensor)], more: &[&str]) -> Result<()> {
-    let mut command = Command::new("./model");
+    // A sanitizer reserves more addresses than tests may have; what it really takes is bounded instead.
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -S -v unlimited 2>/dev/null; exec ./model \"$@\"", "model"]);
+    command.env("ASAN_OPTIONS", "hard_rss_limit_mb=2048");
     command.current_dir(folder).args(more);
     for (name, tensor) in inputs {
         let file = format!("in_{name}.npy");

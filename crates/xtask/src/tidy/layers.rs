@@ -7,13 +7,14 @@ use toml::{Table, Value};
 use crate::tree::Source;
 
 /// A crate may use those in the rows above its own.
-const LAYERS: [&[&str]; 11] = [
+const LAYERS: [&[&str]; 12] = [
     &["tensor", "linalg"],
     &["kernels", "data"],
     &["core"],
     &["ops"],
     &["compile"],
-    &["runtime", "export"],
+    &["runtime"],
+    &["export"],
     &["debug"],
     &["fluvial"],
     &["bridge", "capi"],

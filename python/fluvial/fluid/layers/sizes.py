@@ -67,7 +67,8 @@ def reshape(
     is_known = isinstance(shape, (list, tuple)) and all(isinstance(size, int) and size != 0 for size in shape)
     if not is_bare or not is_known or len(shape) < 3 or actual_shape is not None or x.lod_level:
         return _reshape(x, shape, actual_shape, act, inplace, name)
-    block = x.block.program.global_block()
+    home: Any = x.block
+    block = home.program.global_block()
     count = sum(label.startswith(f"{x.name}{FED_AS}") for label in block.vars)
     label = f"{x.name}{FED_AS}{count}"
     sizes = [size if size != -1 else symbol(label, axis) for axis, size in enumerate(shape)]

@@ -78,4 +78,5 @@ class Threshold(Layer):
         return F.threshold(input, self.threshold, self.value)
 
 
-__all__ = [name for name in dict(globals()) if name[0].isupper() and name not in ("Layer", "F", "TYPE_CHECKING")]
+_OTHERS = ("Layer", "F", "TYPE_CHECKING")
+__all__ = [name for name in dict(globals()) if name[0].isupper() and name not in _OTHERS]  # pyright: ignore[reportUnsupportedDunderAll]
