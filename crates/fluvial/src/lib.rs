@@ -61,8 +61,9 @@ pub mod prelude {
     pub use crate::init::{Fan, Gain, Initializer};
     pub use crate::nn::*;
     pub use crate::optim::{
-        Adadelta, Adagrad, Adam, AdamW, Adamax, Clip, Ema, Ftrl, Lamb, Lars, Lion, Momentum, NAdam,
-        OneCycle, Optimizer, Param, Plateau, RAdam, RmsProp, Schedule, Sgd,
+        Adadelta, Adafactor, Adagrad, Adam, AdamW, Adamax, Asgd, Clip, Ema, Ftrl, Lamb, Lars, Lion,
+        Momentum, Muon, NAdam, OneCycle, Optimizer, Param, Plateau, RAdam, RmsProp, Rprop,
+        Schedule, Sgd, SparseAdam,
     };
     pub use crate::ragged::Ragged;
 }

@@ -133,6 +133,7 @@ impl Director {
 impl Track {
     /// What is known of a program, which is looked at when it comes for the first time.
     fn known(&self, executor: &Executor) -> Arc<Known> {
+        let _meeting = lock(&self.shared.meeting);
         let mut control = self.shared.control();
         if let Some(known) = control.known(executor) {
             return known;

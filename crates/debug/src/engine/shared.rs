@@ -20,6 +20,8 @@ use crate::target::{Event, Go, Output, Place, ProgramInfo, Stop};
 pub struct Shared {
     control: Mutex<Control>,
     subscribers: Mutex<Vec<Sender<Event>>>,
+    /// Held while a program is met for the first time: other threads that run it wait until breakpoints know it.
+    pub meeting: Mutex<()>,
     /// Grows when breakpoints change.
     pub generation: AtomicU64,
     /// Whether to stop as soon as possible.
@@ -151,6 +153,7 @@ impl Default for Shared {
         Shared {
             control: Mutex::default(),
             subscribers: Mutex::default(),
+            meeting: Mutex::default(),
             generation: AtomicU64::new(1),
             pause: AtomicBool::new(false),
         }
