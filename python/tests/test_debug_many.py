@@ -123,7 +123,6 @@ class TestThreads:
         stops = {}
         while len(stops) < 3:
             stop = editor.read(lambda message: isinstance(message, StoppedEvent))
-            assert not stop.allThreadsStopped
             stops[stop.threadId] = stop
         known = {thread.id for thread in editor.ask("threads").threads}
         assert set(stops) <= known and {line_in(editor, thread) for thread in stops} == {line}

@@ -19,7 +19,8 @@ optimizer! {
     /// let state = State::new();
     /// let _scope = state.enter();
     /// let w = parameter("w", Type::of(DType::F64, &[2, 2])?, || Var::of(&[1.0; 4], &[2, 2]))?;
-    /// Adafactor::new(["w"], 0.25).minimize(&sum(&(&w * &w), &[], false)?)?;
+    /// let optimizer = Adafactor::new(["w"], 0.25);
+    /// optimizer.minimize(&sum(&(&w * &w), &[], false)?)?;
     /// assert_eq!(state.tensor("w")?.to_vec::<f64>()?, [0.75; 4]);
     /// assert_eq!(state.tensor("adafactor.row.w")?.dims(), [2, 1]);
     /// # Ok::<(), Error>(())

@@ -18,7 +18,8 @@ optimizer! {
     /// let state = State::new();
     /// let _scope = state.enter();
     /// let w = parameter("w", Type::scalar(DType::F64), || Ok(Var::scalar(3.0)))?;
-    /// Asgd::new(["w"], 0.25).lambd(0.0).minimize(&(&w * &w))?;
+    /// let optimizer = Asgd::new(["w"], 0.25).lambd(0.0);
+    /// optimizer.minimize(&(&w * &w))?;
     /// assert_eq!(state.tensor("w")?.item::<f64>()?, 1.5);
     /// assert_eq!(state.tensor("asgd.ax.w")?.item::<f64>()?, 1.5);
     /// # Ok::<(), Error>(())
