@@ -21,16 +21,19 @@ sys.path.append(str(Path(__file__).resolve().parent.parent / "python"))
 import fluvial as fl  # noqa: E402
 
 Call = Callable[[], object]
+REST = 0.01
 
 
 def least(sides: Mapping[str, Call], repetitions: int) -> dict[str, float]:
-    """The least milliseconds of a call of each side, in turns."""
+    """The least milliseconds of a call of each side, in turns. Threads of the side before have a moment to fall
+    asleep: PyTorch's go on spinning for a while, which would cost whoever comes next."""
     best = dict.fromkeys(sides, float("inf"))
     for call in sides.values():
         call()
         call()
     for _ in range(repetitions):
         for name, call in sides.items():
+            time.sleep(REST)
             start = time.perf_counter()
             call()
             best[name] = min(best[name], time.perf_counter() - start)

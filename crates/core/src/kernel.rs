@@ -201,6 +201,12 @@ pub fn count(dims: &[Dim]) -> Result<Dim> {
     dims.iter().try_fold(Dim::size(1), |all, &dim| all.mul(dim))
 }
 
+/// Memory for so many numbers of eight bytes.
+pub fn eights(counts: &[Dim]) -> Result<Arg> {
+    let all = counts.iter().try_fold(Dim::size(0), |all, &count| all.add(count))?;
+    Ok(Arg::Work(all.mul(Dim::size(8))?))
+}
+
 /// The sizes around an axis: the product of those before it, its own, and the product of those behind it.
 pub fn around(ty: &Type, axis: usize) -> Result<[Dim; 3]> {
     Ok([count(&ty.dims()[..axis])?, ty.dim(axis), count(&ty.dims()[axis + 1..])?])

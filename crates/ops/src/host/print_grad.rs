@@ -61,6 +61,10 @@ impl Op for PrintGrad {
         })
     }
 
+    fn kernel(&self, _: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        Ok(Some(Kernel::Same(0)))
+    }
+
     fn properties(&self) -> Properties {
         Properties::VIEW
     }

@@ -19,6 +19,8 @@ choices! {
     }
 }
 
+static SOURCE: Source = Source { name: "resample", text: include_str!("resample.c"), needs: &[] };
+
 attributes! {
     /// Gives an axis another size. The op behind [`interpolate`](super::interpolate()) and
     /// [`adaptive_avg_pool2d`](crate::adaptive_avg_pool2d), which apply it axis by axis.
@@ -55,6 +57,20 @@ impl Resample {
         let mut dims = SmallVec::<[Dim; 8]>::from_slice(x.dims());
         dims[axis] = self.size;
         Ok((x.with_dims(&dims)?, axis))
+    }
+
+    /// The function in C, or the one back, for an input of this type; the axis has this size before.
+    pub(super) fn native(&self, x: &Type, old: Dim, back: bool) -> Result<Option<Kernel>> {
+        let [outer, _, inner] = kernel::around(x, axis(self.axis, x.rank())?)?;
+        let sizes = [outer, inner, old, self.size].map(Arg::Size);
+        let how = [
+            Arg::Int(self.mode as i64),
+            Arg::Int(self.align_corners.into()),
+            Arg::Number(self.scale.unwrap_or(0.0)),
+            Arg::Int(back.into()),
+        ];
+        let args = [Arg::In(0), Arg::Out(0)].into_iter().chain(sizes).chain(how);
+        Native::new(&SOURCE, [x.dtype()], args).alone()
     }
 
     /// Which old elements make the new ones.
@@ -157,6 +173,11 @@ impl Op for Resample {
             let (_, axis) = op.shape(&x)?;
             grads![p => bind1(ResampleGrad::new(op, x.dim(axis)), &[&p.dy()])]
         })
+    }
+
+    fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        let (_, axis) = self.shape(inputs[0])?;
+        self.native(inputs[0], inputs[0].dim(axis), false)
     }
 }
 

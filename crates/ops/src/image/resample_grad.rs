@@ -70,6 +70,10 @@ impl Op for ResampleGrad {
             |p| grads![p => bind1(p.op::<ResampleGrad>()?.resample(), &[&p.dy()])],
         )
     }
+
+    fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        self.resample().native(inputs[0], self.old, true)
+    }
 }
 
 /// What readers of programs and the battery know of it.

@@ -1,6 +1,6 @@
 //! `cholesky`: the triangular root of a positive definite matrix.
 
-use super::matrices::{square, symmetric_part, transposed};
+use super::matrices::{one_by_one, square, symmetric_part, transposed};
 use super::{matmul, triangular_solve};
 use crate::prelude::*;
 use crate::tril;
@@ -25,6 +25,8 @@ pub fn cholesky(x: &Var, upper: bool) -> Result<Var> {
     let lower = bind1(Cholesky {}, &[x])?;
     if upper { transposed(&lower) } else { Ok(lower) }
 }
+
+static SOURCE: Source = Source { name: "cholesky", text: include_str!("cholesky.c"), needs: &[] };
 
 attributes! {
     /// The op behind [`cholesky`].
@@ -63,6 +65,12 @@ impl Op for Cholesky {
             let both = triangular_solve(&lower, &transposed(&left)?, false, true, false)?;
             grads![p => symmetric_part(&both)]
         })
+    }
+
+    fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        let (n, mut args) = (square(inputs[0])?, one_by_one(inputs[0], 1)?);
+        args.extend([Arg::Size(n), kernel::eights(&[n.mul(n)?])?]);
+        Native::new(&SOURCE, [inputs[0].dtype()], args).failing().alone()
     }
 }
 

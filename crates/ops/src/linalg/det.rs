@@ -1,7 +1,8 @@
 //! `det`: the determinant.
 
 use super::inverse::inverse_or_nan;
-use super::matrices::{square, transposed, with_ones};
+use super::matrices::{one_by_one, square, transposed, with_ones};
+use super::solve::LU;
 use crate::prelude::*;
 
 /// The determinants of the matrices in the last two axes. Their gradient is that times the
@@ -19,6 +20,8 @@ pub fn det(x: &Var) -> Result<Var> {
     let x = &precision.of(x)?;
     bind1(Det {}, &[x])
 }
+
+static SOURCE: Source = Source { name: "det", text: include_str!("det.c"), needs: &[&LU] };
 
 attributes! {
     /// The op behind [`det`].
@@ -48,6 +51,12 @@ impl Op for Det {
             let turned = transposed(&inverse_or_nan(&p.x(0))?)?;
             grads![p => with_ones(&(p.dy() * p.y(0)), 2)? * turned]
         })
+    }
+
+    fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        let (n, mut args) = (square(inputs[0])?, one_by_one(inputs[0], 1)?);
+        args.extend([Arg::Size(n), kernel::eights(&[n.mul(n)?, n])?]);
+        Native::new(&SOURCE, [inputs[0].dtype()], args).alone()
     }
 }
 

@@ -1,7 +1,9 @@
 //! `eigh`: eigenvalues and eigenvectors of symmetric matrices.
 
 use super::matmul;
-use super::matrices::{as_rows, square, symmetric_part, transposed, with_matrix, with_ones};
+use super::matrices::{
+    as_rows, one_by_one, square, symmetric_part, transposed, with_matrix, with_ones,
+};
 use crate::prelude::*;
 use crate::{eye, tril, triu};
 
@@ -29,6 +31,12 @@ pub fn eigh(x: &Var) -> Result<(Var, Var)> {
         _ => Err(Error::internal("`eigh` has two outputs")),
     }
 }
+
+static SOURCE: Source = Source { name: "eigh", text: include_str!("eigh.c"), needs: &[&SCALE] };
+
+/// The scale of a matrix, and signs of vectors.
+pub(super) static SCALE: Source =
+    Source { name: "scale", text: include_str!("scale.c"), needs: &[] };
 
 attributes! {
     /// The op behind [`eigh`].
@@ -74,6 +82,12 @@ impl Op for Eigh {
             };
             grads![p => symmetric_part(&matmul(&left, &transposed(&vectors)?)?)]
         })
+    }
+
+    fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        let (n, mut args) = (square(inputs[0])?, one_by_one(inputs[0], 2)?);
+        args.extend([Arg::Size(n), kernel::eights(&[n.mul(n)?, n.mul(n)?])?]);
+        Native::new(&SOURCE, [inputs[0].dtype()], args).failing().alone()
     }
 }
 

@@ -1,7 +1,8 @@
 //! `inverse`: the inverse of a matrix.
 
 use super::matmul;
-use super::matrices::{square, transposed};
+use super::matrices::{one_by_one, square, transposed};
+use super::solve::LU;
 use crate::prelude::*;
 
 /// The inverses of the matrices in the last two axes. A singular one is an error that names it and
@@ -25,6 +26,8 @@ pub fn inverse(x: &Var) -> Result<Var> {
 pub(super) fn inverse_or_nan(x: &Var) -> Result<Var> {
     bind1(Inverse { singular: true }, &[x])
 }
+
+static SOURCE: Source = Source { name: "inverse", text: include_str!("inverse.c"), needs: &[&LU] };
 
 attributes! {
     /// The op behind [`inverse`].
@@ -61,6 +64,16 @@ impl Op for Inverse {
             let turned = transposed(&p.y(0))?;
             grads![p => neg(&matmul(&matmul(&turned, &p.dy())?, &turned)?)]
         })
+    }
+
+    fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        let (n, mut args) = (square(inputs[0])?, one_by_one(inputs[0], 1)?);
+        args.extend([
+            Arg::Size(n),
+            Arg::Int(self.singular.into()),
+            kernel::eights(&[n.mul(n)?, n, n])?,
+        ]);
+        Native::new(&SOURCE, [inputs[0].dtype()], args).failing().alone()
     }
 }
 

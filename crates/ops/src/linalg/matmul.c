@@ -4,12 +4,7 @@ static inline void fl_matmul_$t(const $T *a, const $T *b, $T *c, int64_t rank, c
     int64_t count = 1;
     for (int64_t axis = 0; axis < rank; axis++) count *= sizes[axis];
     for (int64_t i = 0; i < count; i++) {
-        int64_t rest = i, at_a = 0, at_b = 0;
-        for (int64_t axis = rank - 1; axis >= 0; axis--) {
-            at_a += rest % sizes[axis] * steps_a[axis];
-            at_b += rest % sizes[axis] * steps_b[axis];
-            rest /= sizes[axis];
-        }
-        fl_gemm_$t((int)ta, (int)tb, m, n, k, a + at_a, ta ? m : k, b + at_b, tb ? k : n, c + i * m * n, n, 0);
+        const $T *left = a + fl_batch_$t(i, rank, sizes, steps_a), *right = b + fl_batch_$t(i, rank, sizes, steps_b);
+        fl_gemm_$t((int)ta, (int)tb, m, n, k, left, ta ? m : k, right, tb ? k : n, c + i * m * n, n, 0);
     }
 }

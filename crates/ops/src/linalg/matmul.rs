@@ -1,6 +1,7 @@
 //! `matmul`: the matrix product.
 
 use super::matmul_then;
+use super::matrices::{BATCH, batch_steps};
 use crate::prelude::*;
 use crate::shape::{Permute, Reshape};
 
@@ -32,11 +33,11 @@ pub(crate) static GEMM: Source = Source { name: "gemm", text: include_str!("gemm
 
 /// Products, in C.
 pub(crate) static SOURCE: Source =
-    Source { name: "matmul", text: include_str!("matmul.c"), needs: &[&GEMM] };
+    Source { name: "matmul", text: include_str!("matmul.c"), needs: &[&GEMM, &BATCH] };
 
 /// Products of whole numbers, in C.
 pub(crate) static WHOLE: Source =
-    Source { name: "matmul_whole", text: include_str!("matmul_whole.c"), needs: &[] };
+    Source { name: "matmul_whole", text: include_str!("matmul_whole.c"), needs: &[&BATCH] };
 
 attributes! {
     /// The op behind [`matmul`].
@@ -219,15 +220,6 @@ impl Op for Matmul {
         let n = right[right.len() - 1];
         let (of_left, of_right) = (&left[..left.len() - 2], &right[..right.len() - 2]);
         let batch = broadcast(of_left, of_right)?;
-        let steps = |own: &[Dim], each: Dim| -> Result<SmallVec<[Dim; 8]>> {
-            let extra = batch.len() - own.len();
-            let own_steps = kernel::distances(own)?;
-            let step = |axis: usize| match axis.checked_sub(extra) {
-                Some(i) if own[i] == batch[axis] => own_steps[i].mul(each),
-                _ => Ok(Dim::size(0)),
-            };
-            (0..batch.len()).map(step).collect()
-        };
         let dtype = outs[0].dtype();
         let source = if dtype.is_float() { &SOURCE } else { &WHOLE };
         let (ta, tb) = (Arg::Int(self.transpose_a.into()), Arg::Int(self.transpose_b.into()));
@@ -244,8 +236,8 @@ impl Op for Matmul {
             false => [
                 Arg::Int(batch.len() as i64),
                 Arg::Sizes(batch.clone()),
-                Arg::Sizes(steps(of_left, m.mul(k)?)?),
-                Arg::Sizes(steps(of_right, n.mul(k)?)?),
+                Arg::Sizes(batch_steps(of_left, &batch, m.mul(k)?)?),
+                Arg::Sizes(batch_steps(of_right, &batch, n.mul(k)?)?),
             ],
         };
         let m = if merged { m.mul(kernel::count(of_left)?)? } else { m };

@@ -5,12 +5,7 @@ static inline void fl_matmul_whole_$t(const $T *a, const $T *b, $T *c, int64_t r
     int64_t count = 1;
     for (int64_t axis = 0; axis < rank; axis++) count *= sizes[axis];
     for (int64_t at = 0; at < count; at++) {
-        int64_t rest = at, at_a = 0, at_b = 0;
-        for (int64_t axis = rank - 1; axis >= 0; axis--) {
-            at_a += rest % sizes[axis] * steps_a[axis];
-            at_b += rest % sizes[axis] * steps_b[axis];
-            rest /= sizes[axis];
-        }
+        const int64_t at_a = fl_batch_$t(at, rank, sizes, steps_a), at_b = fl_batch_$t(at, rank, sizes, steps_b);
         for (int64_t i = 0; i < m; i++) {
             for (int64_t j = 0; j < n; j++) {
                 uint64_t sum = 0;

@@ -54,6 +54,48 @@ pub(super) fn transposed(x: &Var) -> Result<Var> {
     transpose(x, -2, -1)
 }
 
+/// Where the matrices of a batch begin, in C.
+pub(super) static BATCH: Source =
+    Source { name: "batch", text: include_str!("batch.c"), needs: &[] };
+
+/// How far apart the matrices of an operand lie along the axes of a batch, if each has so many elements; nowhere along
+/// axes that the operand is repeated along.
+pub(super) fn batch_steps(own: &[Dim], batch: &[Dim], each: Dim) -> Result<SmallVec<[Dim; 8]>> {
+    let extra = batch.len() - own.len();
+    let own_steps = kernel::distances(own)?;
+    let step = |axis: usize| match axis.checked_sub(extra) {
+        Some(i) if own[i] == batch[axis] => own_steps[i].mul(each),
+        _ => Ok(Dim::size(0)),
+    };
+    (0..batch.len()).map(step).collect()
+}
+
+/// What a function in C takes of equations `a x = b`: operands, solution, and the batch with sizes of a matrix.
+pub(super) fn equations(a: &Type, b: &Type, solution: &Type) -> Result<Vec<Arg>> {
+    let dtype = solution.dtype();
+    let ((n, _), (_, k)) = (matrix_sizes(a)?, matrix_sizes(b)?);
+    let leading = |ty: &Type| SmallVec::<[Dim; 8]>::from_slice(&ty.dims()[..ty.rank() - 2]);
+    let batch = leading(solution);
+    Ok(vec![
+        Arg::As(0, dtype),
+        Arg::As(1, dtype),
+        Arg::Out(0),
+        Arg::Int(batch.len() as i64),
+        Arg::Sizes(batch.clone()),
+        Arg::Sizes(batch_steps(&leading(a), &batch, n.mul(n)?)?),
+        Arg::Sizes(batch_steps(&leading(b), &batch, n.mul(k)?)?),
+        Arg::Size(n),
+        Arg::Size(k),
+    ])
+}
+
+/// What a function in C takes of matrices one behind the other: input, outputs, and their number.
+pub(super) fn one_by_one(x: &Type, n_outputs: usize) -> Result<Vec<Arg>> {
+    let count = Arg::Size(kernel::count(&x.dims()[..x.rank() - 2])?);
+    let outputs = (0..n_outputs).map(Arg::Out);
+    Ok([Arg::In(0)].into_iter().chain(outputs).chain([count]).collect())
+}
+
 /// The value with `count` axes of size one more at the end.
 #[track_caller]
 pub(super) fn with_ones(x: &Var, count: usize) -> Result<Var> {

@@ -1,7 +1,7 @@
 //! `qr`: an orthonormal basis and an upper triangle.
 
 use super::matmul;
-use super::matrices::{float_matrices, lesser, transposed, with_matrix};
+use super::matrices::{float_matrices, lesser, one_by_one, transposed, with_matrix};
 use super::triangular_solve::solve_upper;
 use crate::prelude::*;
 use crate::{concat, narrow, tril};
@@ -29,6 +29,9 @@ pub fn qr(x: &Var) -> Result<(Var, Var)> {
         _ => Err(Error::internal("`qr` has two outputs")),
     }
 }
+
+static SOURCE: Source = Source { name: "qr", text: include_str!("qr.c"), needs: &[&MIRROR] };
+static MIRROR: Source = Source { name: "mirror", text: include_str!("mirror.c"), needs: &[] };
 
 attributes! {
     /// The op behind [`qr`].
@@ -86,6 +89,17 @@ impl Op for Qr {
             let first = tall(&q, &r_first, Some(dq), Some(dr_first))?;
             grads![p => concat(&[&first, &matmul(&q, &dr_last)?], -1)]
         })
+    }
+
+    fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        let (m, n) = float_matrices(inputs[0])?;
+        let (k, mut args) = (lesser(m, n)?, one_by_one(inputs[0], 2)?);
+        args.extend([
+            Arg::Size(m),
+            Arg::Size(n),
+            kernel::eights(&[m.mul(n)?, m.mul(k)?, m.mul(k)?])?,
+        ]);
+        Native::new(&SOURCE, [inputs[0].dtype()], args).alone()
     }
 }
 

@@ -1,7 +1,8 @@
 //! `slogdet`: sign and logarithm of the determinant.
 
 use super::inverse::inverse_or_nan;
-use super::matrices::{square, transposed, with_ones};
+use super::matrices::{one_by_one, square, transposed, with_ones};
+use super::solve::LU;
 use crate::prelude::*;
 
 /// The signs of the determinants of the matrices in the last two axes, and the logarithms of their
@@ -24,6 +25,8 @@ pub fn slogdet(x: &Var) -> Result<(Var, Var)> {
         _ => Err(Error::internal("`slogdet` has two outputs")),
     }
 }
+
+static SOURCE: Source = Source { name: "slogdet", text: include_str!("slogdet.c"), needs: &[&LU] };
 
 attributes! {
     /// The op behind [`slogdet`].
@@ -56,6 +59,12 @@ impl Op for Slogdet {
             let Some(dlog) = &p.dys()[1] else { return grads![p => zeros_like(&p.x(0))] };
             grads![p => with_ones(dlog, 2)? * transposed(&inverse_or_nan(&p.x(0))?)?]
         })
+    }
+
+    fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        let (n, mut args) = (square(inputs[0])?, one_by_one(inputs[0], 2)?);
+        args.extend([Arg::Size(n), kernel::eights(&[n.mul(n)?, n])?]);
+        Native::new(&SOURCE, [inputs[0].dtype()], args).alone()
     }
 }
 

@@ -1,7 +1,7 @@
 //! `solve`: linear equations.
 
 use super::matmul;
-use super::matrices::transposed;
+use super::matrices::{BATCH, equations, square, transposed};
 use super::triangular_solve::{aligned, solution};
 use crate::prelude::*;
 use crate::reshape;
@@ -29,6 +29,12 @@ pub fn solve(a: &Var, b: &Var) -> Result<Var> {
     let x = bind1(Solve {}, &[a, &column])?;
     reshape(&x, &x.dims()[..x.rank() - 1])
 }
+
+static SOURCE: Source =
+    Source { name: "solve", text: include_str!("solve.c"), needs: &[&LU, &BATCH] };
+
+/// Factors of square matrices, and solutions by them.
+pub(super) static LU: Source = Source { name: "lu", text: include_str!("lu.c"), needs: &[] };
 
 attributes! {
     /// The op behind [`solve`].
@@ -68,6 +74,12 @@ impl Op for Solve {
     fn properties(&self) -> Properties {
         // Cotangents of broadcast operands are summed to their shapes by the reverse walk.
         Properties { broadcasts: true, ..Properties::PURE }
+    }
+
+    fn kernel(&self, inputs: &[&Type], outs: &[Type]) -> Result<Option<Kernel>> {
+        let (n, mut args) = (square(inputs[0])?, equations(inputs[0], inputs[1], &outs[0])?);
+        args.push(kernel::eights(&[n.mul(n)?, n, n])?);
+        Native::new(&SOURCE, [outs[0].dtype()], args).failing().alone()
     }
 }
 

@@ -1,8 +1,10 @@
 //! `svd`: the singular value decomposition.
 
-use super::eigh::{gaps, off_diagonal};
+use super::eigh::{SCALE, gaps, off_diagonal};
 use super::matmul;
-use super::matrices::{as_rows, float_matrices, lesser, transposed, with_matrix, with_ones};
+use super::matrices::{
+    as_rows, float_matrices, lesser, one_by_one, transposed, with_matrix, with_ones,
+};
 use crate::prelude::*;
 
 /// Matrices `u`, vectors `s` and matrices `vh` with `u diag(s) vh = x`, reduced: of `[.., m, n]`
@@ -31,6 +33,8 @@ pub fn svd(x: &Var) -> Result<(Var, Var, Var)> {
         _ => Err(Error::internal("`svd` has three outputs")),
     }
 }
+
+static SOURCE: Source = Source { name: "svd", text: include_str!("svd.c"), needs: &[&SCALE] };
 
 attributes! {
     /// The op behind [`svd`].
@@ -68,6 +72,13 @@ impl Op for Svd {
             let sum = parts.into_iter().flatten().reduce(|a, b| a + b);
             grads![p => sum]
         })
+    }
+
+    fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        let (m, n) = float_matrices(inputs[0])?;
+        let (k, mut args) = (lesser(m, n)?, one_by_one(inputs[0], 3)?);
+        args.extend([Arg::Size(m), Arg::Size(n), kernel::eights(&[m.mul(n)?, k.mul(k)?, k])?]);
+        Native::new(&SOURCE, [inputs[0].dtype()], args).failing().alone()
     }
 }
 

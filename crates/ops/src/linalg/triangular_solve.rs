@@ -1,7 +1,7 @@
 //! `triangular_solve`: linear equations with a triangular matrix.
 
 use super::matmul;
-use super::matrices::{float_matrices, square, transposed};
+use super::matrices::{BATCH, equations, float_matrices, square, transposed};
 use crate::prelude::*;
 use crate::{tril, triu};
 
@@ -38,6 +38,9 @@ pub(super) fn solve_upper(a: &Var, b: &Var) -> Result<Var> {
         TriangularSolve { upper: true, transpose: false, unit_diagonal: false, singular: true };
     bind1(op, &[a, b])
 }
+
+static SOURCE: Source =
+    Source { name: "triangular_solve", text: include_str!("triangular_solve.c"), needs: &[&BATCH] };
 
 attributes! {
     /// The op behind [`triangular_solve`].
@@ -129,6 +132,14 @@ impl Op for TriangularSolve {
     fn properties(&self) -> Properties {
         // Cotangents of broadcast operands are summed to their shapes by the reverse walk.
         Properties { broadcasts: true, ..Properties::PURE }
+    }
+
+    fn kernel(&self, inputs: &[&Type], outs: &[Type]) -> Result<Option<Kernel>> {
+        let (n, mut args) = (square(inputs[0])?, equations(inputs[0], inputs[1], &outs[0])?);
+        let kind = [self.upper, self.transpose, self.unit_diagonal, self.singular];
+        args.extend(kind.map(|is| Arg::Int(is.into())));
+        args.push(kernel::eights(&[n])?);
+        Native::new(&SOURCE, [outs[0].dtype()], args).failing().alone()
     }
 }
 

@@ -54,6 +54,9 @@ fn pooled(name: &str, n_axes: usize, x: &Var, sizes: &PerAxis) -> Result<(Var, V
     two(bind(AdaptiveMaxPool { sizes }, &[x])?)
 }
 
+static SOURCE: Source =
+    Source { name: "adaptive_max_pool", text: include_str!("adaptive_max_pool.c"), needs: &[] };
+
 attributes! {
     /// The op behind [`adaptive_max_pool2d`] and its like. Its outputs are the greatest elements and
     /// their positions, counted over the pooled axes.
@@ -111,6 +114,20 @@ impl Op for AdaptiveMaxPool {
         Grad::Rule(Keeps::NOTHING.and_outputs(0b10), |p| {
             to_places(p, p.op::<AdaptiveMaxPool>()?.sizes.len())
         })
+    }
+
+    fn kernel(&self, inputs: &[&Type], outs: &[Type]) -> Result<Option<Kernel>> {
+        let n_axes = self.sizes.len();
+        let (planes, _) = inputs[0].dims().split_at(inputs[0].rank() - n_axes);
+        // Axes that are not there have one element.
+        let three = |ty: &Type| {
+            let own = ty.dims()[ty.rank() - n_axes..].iter().copied();
+            std::iter::repeat_n(Dim::size(1), 3 - n_axes).chain(own).collect::<Vec<Dim>>()
+        };
+        let sizes = three(inputs[0]).into_iter().chain(three(&outs[0])).collect();
+        let (planes, sizes) = (Arg::Size(kernel::count(planes)?), Arg::Sizes(sizes));
+        let args = [Arg::In(0), Arg::Out(0), Arg::Out(1), planes, sizes];
+        Native::new(&SOURCE, [inputs[0].dtype()], args).alone()
     }
 }
 
