@@ -170,6 +170,8 @@ pub enum Arg {
     Number(f64),
     /// Memory for so many bytes, that nobody else needs meanwhile.
     Work(Dim),
+    /// A text.
+    Text(Arc<str>),
     /// A null pointer.
     Nothing,
 }

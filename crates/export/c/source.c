@@ -21,6 +21,16 @@
 #define FL_IVDEP
 #endif
 
+// With -fopenmp, long loops and matrix products run on all cores; the numbers stay the same.
+#ifdef _OPENMP
+#define FL_OMP(text) _Pragma(#text)
+#define FL_PARALLEL(count) FL_OMP(omp parallel for if ((count) > 32768))
+#define FL_APART(count) FL_OMP(omp parallel for simd if (parallel : (count) > 32768))
+#else
+#define FL_PARALLEL(count)
+#define FL_APART(count) FL_IVDEP
+#endif
+
 // With FL_SIMD and -fopenmp-simd, sums are made in lanes.
 #ifdef FL_SIMD
 #define FL_PRAGMA(text) _Pragma(#text)

@@ -66,6 +66,16 @@ fn literals(tensor: &Tensor) -> Result<Vec<String>> {
 }
 
 /// A whole number in C.
+/// A text in C. Bytes beyond ASCII are written by their numbers, each in a literal of its own.
+pub fn text_literal(text: &str) -> String {
+    let byte = |&byte: &u8| match byte {
+        b'"' | b'\\' | b'?' => format!("\\{}", byte as char),
+        b' '..=b'~' => (byte as char).to_string(),
+        _ => format!("\\{byte:03o}"),
+    };
+    format!("\"{}\"", text.as_bytes().iter().map(byte).collect::<String>())
+}
+
 pub fn i64_literal(x: i64) -> String {
     match x {
         // The minus is an operation in C, and there is no such number to apply it to.

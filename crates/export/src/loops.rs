@@ -14,6 +14,17 @@ pub struct Walk {
     pub steps: Vec<Whole>,
 }
 
+/// Whether trips of loops may run in any order, and at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trips {
+    /// One after the other.
+    InOrder,
+    /// Those of the innermost loop may.
+    InnerApart,
+    /// All may.
+    Apart,
+}
+
 /// Axes that are gone through together.
 #[derive(Clone, Debug)]
 pub struct Nest {
@@ -77,11 +88,16 @@ impl Nest {
     }
 
     /// Opens a loop for each axis in `axes` and gives the variables that count them.
-    pub fn open(&self, to: &mut Writer, axes: &[usize], plain_inner: bool) -> Vec<String> {
+    pub fn open(&self, to: &mut Writer, axes: &[usize], trips: Trips) -> Vec<String> {
+        let count = axes.iter().map(|&axis| in_c(self.dims[axis])).collect::<Vec<_>>().join(" * ");
         for (k, &axis) in axes.iter().enumerate() {
             let counter = format!("i{axis}");
-            if plain_inner && k + 1 == axes.len() {
-                to.line("FL_IVDEP");
+            let is_inner = k + 1 == axes.len();
+            match trips {
+                Trips::Apart if k == 0 && is_inner => to.line(&format!("FL_APART({count})")),
+                Trips::Apart if k == 0 => to.line(&format!("FL_PARALLEL({count})")),
+                Trips::Apart | Trips::InnerApart if is_inner => to.line("FL_IVDEP"),
+                _ => {}
             }
             to.open(&format!(
                 "for (int64_t {counter} = 0; {counter} < {}; {counter}++) {{",

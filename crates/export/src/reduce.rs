@@ -5,7 +5,7 @@ use fluvial_kernels::Reduce;
 
 use crate::block::Emit;
 use crate::elements::{converted, instructions, literal};
-use crate::loops::{Nest, Walk};
+use crate::loops::{Nest, Trips, Walk};
 use crate::place::{Place, c_type};
 
 impl Emit<'_> {
@@ -82,7 +82,7 @@ impl Emit<'_> {
                 crate::place::count_in_c(kept_ty.dims())?
             ));
             let split = reduced.iter().chain(&kept).copied().collect::<Vec<_>>();
-            let counters = nest.open(&mut self.to, &split, true);
+            let counters = nest.open(&mut self.to, &split, Trips::InnerApart);
             let x = value(self, &counters)?;
             let target = nest.element(n_inputs, &counters);
             let sum = combined(kind, &target, &x, acc);
@@ -90,7 +90,7 @@ impl Emit<'_> {
             self.to.close(split.len());
             return Ok(());
         }
-        let counters = nest.open(&mut self.to, &kept, false);
+        let counters = nest.open(&mut self.to, &kept, Trips::InOrder);
         self.to.open("{");
         let wide = if kind == Reduce::Sum && acc == DType::F32 { DType::F64 } else { acc };
         self.to.line(&format!("{} sum = {};", c_type(wide), first(kind, wide)));
@@ -98,11 +98,11 @@ impl Emit<'_> {
             && kind == Reduce::Sum
             && acc.is_float()
         {
-            nest.open(&mut self.to, &reduced[..reduced.len() - 1], false);
+            nest.open(&mut self.to, &reduced[..reduced.len() - 1], Trips::InOrder);
             self.to.line("FL_SUM(sum)");
-            nest.open(&mut self.to, &[inner], false);
+            nest.open(&mut self.to, &[inner], Trips::InOrder);
         } else {
-            nest.open(&mut self.to, &reduced, false);
+            nest.open(&mut self.to, &reduced, Trips::InOrder);
         }
         let x = value(self, &counters)?;
         let x = converted(&x, acc, wide);

@@ -5,9 +5,9 @@ use fluvial_core::{
 };
 
 use crate::block::{Emit, Reuse, Walk as Block};
-use crate::constants::{f64_literal, i64_literal};
+use crate::constants::{f64_literal, i64_literal, text_literal};
 use crate::elements::{check, converted, instructions};
-use crate::loops::{Nest, Walk};
+use crate::loops::{Nest, Trips, Walk};
 use crate::place::{Place, c_type, count_in_c};
 use crate::sizes::in_c;
 
@@ -89,7 +89,7 @@ impl Emit<'_> {
         let walks = inputs.iter().chain(outs).map(|place| self.walk_of(place, &dims)).collect();
         let nest = Nest::merged(&dims, walks)?;
         let axes: Vec<usize> = (0..nest.dims.len()).collect();
-        let counters = nest.open(&mut self.to, &axes, true);
+        let counters = nest.open(&mut self.to, &axes, Trips::Apart);
         if axes.is_empty() {
             self.to.open("{");
         }
@@ -126,7 +126,7 @@ impl Emit<'_> {
         let walks = vec![self.walk_of(from, &dims), self.walk_of(to, &dims)];
         let nest = Nest::merged(&dims, walks)?;
         let axes: Vec<usize> = (0..nest.dims.len()).collect();
-        let counters = nest.open(&mut self.to, &axes, true);
+        let counters = nest.open(&mut self.to, &axes, Trips::Apart);
         let value = converted(&nest.element(0, &counters), from.ty.dtype(), to.ty.dtype());
         self.to.line(&format!("{} = {value};", nest.element(1, &counters)));
         self.to.close(axes.len());
@@ -140,7 +140,7 @@ impl Emit<'_> {
         let target = Walk { pointer: pointer.into(), first: to.first, steps: to.steps.clone() };
         let nest = Nest::merged(&dims, vec![self.walk_of(from, &dims), target])?;
         let axes: Vec<usize> = (0..nest.dims.len()).collect();
-        let counters = nest.open(&mut self.to, &axes, true);
+        let counters = nest.open(&mut self.to, &axes, Trips::Apart);
         self.to.line(&format!("{} = {};", nest.element(1, &counters), nest.element(0, &counters)));
         self.to.close(axes.len());
         Ok(())
@@ -188,7 +188,8 @@ impl Emit<'_> {
             };
             let nest = Nest::merged(&dims, vec![self.walk_of(input, &dims), target])?;
             let axes: Vec<usize> = (0..nest.dims.len()).collect();
-            let counters = nest.open(&mut self.to, &axes, !add);
+            let trips = if add { Trips::InOrder } else { Trips::Apart };
+            let counters = nest.open(&mut self.to, &axes, trips);
             let (x, y) = (nest.element(0, &counters), nest.element(1, &counters));
             let value = match add {
                 true => {
@@ -272,6 +273,7 @@ impl Emit<'_> {
                     let bytes = self.most(*bytes)?;
                     format!("(void *){}", self.work(bytes))
                 }
+                Arg::Text(text) => text_literal(text),
                 Arg::Nothing => "NULL".into(),
             });
         }

@@ -11,6 +11,7 @@ use fluvial_testkit::random::Case;
 /// How programs are compiled: quickly, or with all that the compiler can do.
 const QUICK: &[&str] = &["-O1"];
 const FAST: &[&str] = &["-O3", "-march=native", "-fopenmp-simd", "-DFL_SIMD"];
+const PARALLEL: &[&str] = &["-O2", "-fopenmp"];
 
 /// So many are compiled; `FLUVIAL_EXPORT_CASES` asks for more.
 fn n_cases(usual: u64) -> u64 {
@@ -65,6 +66,11 @@ fn they_give_the_same() {
 #[test]
 fn they_give_the_same_with_all_optimisations() {
     check(5000, n_cases(60) / 6, FAST);
+}
+
+#[test]
+fn they_give_the_same_on_several_cores() {
+    check(7000, n_cases(60) / 6, PARALLEL);
 }
 
 #[test]

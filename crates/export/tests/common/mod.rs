@@ -63,8 +63,8 @@ pub fn built(exported: &Export, folder: &Path, flags: &[&str]) -> Result<()> {
     }
 }
 
-/// Runs a compiled program on inputs, and gives what it says if it fails.
-pub fn run(folder: &Path, inputs: &[(&str, &Tensor)], more: &[&str]) -> Result<()> {
+/// Runs a compiled program on inputs, and gives what it prints, or says if it fails.
+pub fn run(folder: &Path, inputs: &[(&str, &Tensor)], more: &[&str]) -> Result<String> {
     // A sanitizer reserves more addresses than tests may have; what it really takes is bounded instead.
     let mut command = Command::new("sh");
     command.args(["-c", "ulimit -S -v unlimited 2>/dev/null; exec ./model \"$@\"", "model"]);
@@ -78,7 +78,7 @@ pub fn run(folder: &Path, inputs: &[(&str, &Tensor)], more: &[&str]) -> Result<(
     }
     let output = command.output().map_err(|error| Error::program(error.to_string()))?;
     match output.status.success() {
-        true => Ok(()),
+        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
         false => Err(Error::program(String::from_utf8_lossy(&output.stderr).into_owned())),
     }
 }

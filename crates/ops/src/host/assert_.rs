@@ -48,6 +48,8 @@ impl fmt::Display for Raised {
 
 impl std::error::Error for Raised {}
 
+static SOURCE: Source = Source { name: "assert", text: include_str!("assert.c"), needs: &[] };
+
 attributes! {
     /// The op behind [`assert_`].
     pub struct Assert = "assert" {
@@ -122,6 +124,16 @@ impl Op for Assert {
 
     fn grad(&self) -> Grad {
         Grad::Stop
+    }
+
+    fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
+        let what = match &self.raises {
+            Some(class) => format!("{class}: {}", self.message),
+            None => format!("assertion failed: {}", self.message),
+        };
+        let count = Arg::Size(kernel::count(inputs[0].dims())?);
+        let args = [Arg::In(0), count, Arg::Text(what.into())];
+        Native::new(&SOURCE, [inputs[0].dtype()], args).failing().alone()
     }
 
     fn properties(&self) -> Properties {

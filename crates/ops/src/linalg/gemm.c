@@ -85,8 +85,9 @@ static inline void fl_gemm_$t(int ta, int tb, int64_t m, int64_t n, int64_t k, c
         for (int64_t i = 0; i < m; i++) memset(c + i * ldc, 0, sizeof($T) * (size_t)n);
         return;
     }
-    $T panel[FL_DEPTH * (2 * FL_VECTOR / sizeof($T))];
+    FL_PARALLEL(m * n * k)
     for (int64_t j = 0; j < n; j += fl_width_$t) {
+        $T panel[FL_DEPTH * (2 * FL_VECTOR / sizeof($T))];
         const int64_t columns = n - j < fl_width_$t ? n - j : fl_width_$t;
         for (int64_t p = 0; p < k; p += FL_DEPTH) {
             const int64_t depth = k - p < FL_DEPTH ? k - p : FL_DEPTH;
