@@ -128,9 +128,11 @@ test-deep: ## run the tests of unsafe code under the address sanitizer, valgrind
 	export CARGO_TARGET_DIR=$(abspath $(TARGET))/miri MIRIFLAGS=-Zmiri-disable-isolation; \
 	timeout $(DEEP_MINUTES)m cargo miri test --lib -p fluvial-tensor
 
-lint: ## check formatting and clippy, all warnings denied
+lint: .venv/ready ## check formatting, clippy, Python's code and spelling, all warnings denied
 	cargo fmt --version && cargo clippy --version || rustup component add rustfmt clippy
 	cargo fmt --all --check
+	.venv/bin/ruff check --quiet python bench examples crates
+	.venv/bin/typos
 	cargo clippy --workspace --all-targets -- -D warnings
 
 # Weights and batches are PyTorch's, so the losses of six steps must be, too. What it wrote is kept.

@@ -80,14 +80,7 @@ fn attached(least: &mut Vec<(&'static str, f64)>, step: &dyn Fn() -> Result<f64>
     let engine = Engine::new(false);
     let _events = engine.events();
     note(least, "attached", step()?);
-    let (condition, hits, log) = (None, None, None);
-    engine.set_breakpoints(vec![Breakpoint {
-        id: 1,
-        on: On::Fault(Fault::Nan),
-        condition,
-        hits,
-        log,
-    }]);
+    engine.set_breakpoints(vec![Breakpoint::new(1, On::Fault(Fault::Nan))]);
     note(least, "attached, stops at NaN", step()?);
     engine.go(Go::Detach)
 }

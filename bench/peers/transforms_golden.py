@@ -4,7 +4,7 @@ import json
 import sys
 
 import torch
-from torch.func import vmap, grad, jacrev, jacfwd, hessian, jvp, vjp, functional_call
+from torch.func import vmap, grad, jacrev, jacfwd, hessian, jvp, vjp
 torch.manual_seed(0)
 T = torch.float64
 def r(*s): return torch.randn(*s, dtype=T)

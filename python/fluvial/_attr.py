@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 class ParamAttr:
-    """What is said of one parameter: its name, its first value, and how it is trained.
+    """What is said of one parameter: its name, its initial value, and how it is trained.
 
     Every layer takes it for its weight and its bias. A name or an initialiser alone will do, too.
 
     Args:
         name: The name of its state, in place of the one made from the layer's place. Parameters
             of one name are one parameter.
-        initializer: How the first value is made, in place of the layer's own way.
+        initializer: How the initial value is made, in place of the layer's own way.
         learning_rate: A factor on the optimizer's rate.
         regularizer: A penalty of its own, in place of the optimizer's weight decay.
         trainable: Whether it is trained.

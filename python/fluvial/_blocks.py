@@ -432,7 +432,7 @@ class StaticRNN:
         """A value that a step takes from the one before it.
 
         Args:
-            init: Its first value.
+            init: Its initial value.
             shape: Its sizes, if there is no `init`.
             init_value: The number that it starts with, if there is no `init`.
             dtype: The element type, if there is no `init`.

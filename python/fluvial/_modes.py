@@ -135,7 +135,7 @@ def _default() -> tuple[Program, Program]:
 
 
 def _connect(main: Program, startup: Program) -> None:
-    """Notes that running `startup` gives the states of `main` their first values."""
+    """Notes that running `startup` gives the states of `main` their initial values."""
     mains = getattr(startup, "mains", [])
     if not any(known is main for known in mains):
         startup.mains = [*mains, main]  # type: ignore[attr-defined]
@@ -147,7 +147,7 @@ def default_main_program() -> Program:
 
 
 def default_startup_program() -> Program:
-    """The program that gives the states of the main program their first values."""
+    """The program that gives the states of the main program their initial values."""
     return _thread.guards[-1][1] if _thread.guards else _default()[1]
 
 

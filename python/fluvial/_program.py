@@ -77,7 +77,7 @@ def build(
         inputs: The types of its arguments by name, in order: "f32[batch, 2]", or pairs of dtype
             and shape.
         seed: What `fl.seed` would have set before, for runs that start from nothing, such as those of
-            a file: first values of parameters and other random numbers depend on it. A state scope
+            a file: initial values of parameters and other random numbers depend on it. A state scope
             that has random numbers already goes on with its own.
 
     Returns:

@@ -36,7 +36,7 @@ def c(
     list_capacity: int = 64,
     blas: str = "none",
 ) -> int:
-    """Writes a program as plain C11 that needs only the C library: a header, the source, the first values of the
+    """Writes a program as plain C11 that needs only the C library: a header, the source, the initial values of the
     states, a `main.c` that reads and writes `.npy` files, a `Makefile` and a `CMakeLists.txt`. Whole training steps
     and loops are exported, too. What cannot be exported is an error at the user's line.
 
@@ -47,7 +47,7 @@ def c(
         bounds: What sizes are at most; they are inputs of the exported function.
         name: The name of the files, and the beginning of all names in them.
         outputs: The outputs to export; all of them if not given.
-        embed: Whether the first values of states are written into the source, and not into a file beside it.
+        embed: Whether the initial values of states are written into the source, and not into a file beside it.
         list_capacity: How many elements a list of the program can take.
         blas: The library that makes matrix products: `"none"`, `"cblas"`, `"openblas"` or `"mkl"`.
 

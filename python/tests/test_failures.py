@@ -5,7 +5,6 @@ PYTEST_DONT_REWRITE: messages of `assert` are what the functions say.
 
 import traceback
 from pathlib import Path
-from pathlib import Path
 
 import numpy as np
 import pytest

@@ -1,7 +1,6 @@
 """Layers in both modes: numbers, names, states, hooks."""
 
 import copy
-import gc
 import pickle
 from pathlib import Path
 

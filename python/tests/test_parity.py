@@ -1,4 +1,4 @@
-"""The ten models lose what PyTorch's lose, step by step, in both modes.
+"""The ten models have PyTorch's losses, step by step, in both modes.
 
 `golden/models.json` is written by `make golden`: losses only, as weights and batches follow from names and
 numbers of steps. `make parity` compares the models in their full size with PyTorch itself.

@@ -14,7 +14,7 @@ use crate::names;
 use crate::out::Out;
 use crate::tensors;
 
-/// Carries out `--set NAME=VALUE`: gives a state its first value, or feeds an input. Returns the states.
+/// Carries out `--set NAME=VALUE`: gives a state its initial value, or feeds an input. Returns the states.
 pub fn set(
     program: &Program,
     given: &[String],

@@ -308,7 +308,7 @@ impl Cell {
         }
     }
 
-    /// Gives it a first value, unless another thread was faster.
+    /// Gives it an initial value, unless another thread was faster.
     pub(crate) fn put_if_empty(&self, role: Role, value: Value) {
         let mut held = self.hold();
         if held.var.is_none() {

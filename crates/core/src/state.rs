@@ -49,7 +49,7 @@ struct Names {
     limit: usize,
     /// Which of `own` were loaded and wait for the object that they belong to.
     waiting: BTreeSet<Arc<str>>,
-    /// Cells by the name of the random stream that their first values came from.
+    /// Cells by the name of the random stream that their initial values came from.
     drawn: HashMap<Arc<str>, WeakCell>,
 }
 
@@ -373,7 +373,7 @@ impl State {
         }
     }
 
-    /// The name of the random stream for the first value of a cell: its label, with a number if
+    /// The name of the random stream for the initial value of a cell: its label, with a number if
     /// another living cell has drawn from that stream since [`forget_streams`](State::forget_streams).
     pub fn stream_name(&self, cell: &Cell) -> Arc<str> {
         let mut names = lock(&self.scope.names);

@@ -72,7 +72,7 @@ impl Var {
     }
 
     /// The value as one that was made in this scope of the thread: off the tape where nothing is recorded.
-    pub(crate) fn as_recorded(self) -> Var {
+    pub(crate) fn into_recorded(self) -> Var {
         match self.0.repr {
             Repr::Symbol(symbol) if !scope::is_recording() && symbol.ty.is_float() => {
                 let repr = Repr::Symbol(Symbol { constant: true, ..symbol });

@@ -1,6 +1,6 @@
 // A program as C: one function, its states in one struct, its memory in another.
 //
-// Take a state and an arena (static or on the heap: they may be large), give the state its first values, then call
+// Take a state and an arena (static or on the heap: they may be large), give the state its initial values, then call
 // @NAME@_run as often as you like. It takes no other memory. Different threads need an arena and a state each.
 
 #ifndef @UPPER@_H
@@ -41,7 +41,7 @@ int @NAME@_run(@NAME@_state *state, const @NAME@_inputs *in, @NAME@_outputs *out
 int @NAME@_load(@NAME@_state *state, const char *path);
 int @NAME@_save(const @NAME@_state *state, const char *path);
 
-// Gives states their first values, if these are part of the source.
+// Gives states their initial values, if these are part of the source.
 void @NAME@_init(@NAME@_state *state);
 
 #ifdef __cplusplus

@@ -46,7 +46,7 @@ fn known(block: &Block, options: &Options) -> Result<Block> {
     block.substitute(&number)
 }
 
-/// The states that a program has to do with, and their first values.
+/// The states that a program has to do with, and their initial values.
 fn first_values(
     program: &Program,
     compiled: &Program,
@@ -345,7 +345,7 @@ impl Written {
     fn embedded(&self, values: &[(String, Tensor)], options: &Options) -> Result<String> {
         let name = &options.name;
         let mut text = format!(
-            "// The first values of the states.\n\n#include \"{name}.h\"\n\n#include <math.h>\n#include <string.h>\n\n"
+            "// The initial values of the states.\n\n#include \"{name}.h\"\n\n#include <math.h>\n#include <string.h>\n\n"
         );
         let mut body = String::new();
         for (state, (_, tensor)) in self.states.iter().zip(values) {
@@ -417,7 +417,7 @@ fn descr(ty: &Type) -> &'static str {
     }
 }
 
-/// The file of first values: a word by which it is known, then the elements of one state after the other.
+/// The file of initial values: a word by which it is known, then the elements of one state after the other.
 fn weights(values: &[(String, Tensor)]) -> Result<Vec<u8>> {
     let mut bytes = b"FLUVIALC".to_vec();
     for (_, tensor) in values {

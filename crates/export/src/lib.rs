@@ -38,7 +38,7 @@ pub struct Options {
     pub sizes: Vec<Size>,
     /// The outputs; all of them, if there are none.
     pub outputs: Vec<String>,
-    /// Whether first values of states are written into the source, and not into a file beside it.
+    /// Whether initial values of states are written into the source, and not into a file beside it.
     pub embed: bool,
     /// How many elements a list can take, at least.
     pub list_capacity: usize,

@@ -1,4 +1,4 @@
-//! Initialisers: how parameters get their first values.
+//! Initialisers: how parameters get their initial values.
 //!
 //! Random ones draw from a stream that belongs to the parameter's name, so the numbers depend on
 //! the seed and the name, not on the order in which layers are made or called.
@@ -12,7 +12,7 @@ use fluvial_core::scope::user_line;
 use fluvial_core::{DType, Error, Result, Tensor, Type, Var, at, choices, memory};
 use fluvial_ops::{cast, eye, full, normal, qr, reshape, transpose, truncated_normal, uniform};
 
-/// How a parameter gets its first value.
+/// How a parameter gets its initial value.
 ///
 /// ```
 /// use fluvial::prelude::*;

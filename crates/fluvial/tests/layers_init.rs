@@ -1,4 +1,4 @@
-//! Initialisers: bounds, means and variances; and the first values of layers.
+//! Initialisers: bounds, means and variances; and the initial values of layers.
 
 use fluvial::prelude::*;
 

@@ -145,7 +145,7 @@ fn a_net_is_the_same_in_every_scope_and_thread() -> Result<()> {
             let _scope = state.enter();
             Linear::new("fc", 2, 1)
         };
-        // Its first values are made where it is used first.
+        // Its initial values are made where it is used first.
         let first = thread::scope(|scope| scope.spawn(|| given(&|x| net.forward(x), &x)).join());
         let first = first.expect("no panic")?;
         let here = || given(&|x| net.forward(x), &x);
@@ -242,7 +242,7 @@ fn what_is_frozen_is_kept_until_it_is_thawed() -> Result<()> {
         frozen.iter().for_each(|parameter| parameter.set_trainable(true));
         train(is_program, &net, &x)?;
         assert!(!values(&net)?[0].bitwise_eq(&before[0]));
-        Ok(values(&net)?)
+        values(&net)
     };
     let expected = trained(false)?;
     assert!(same(&trained(true)?, &expected));

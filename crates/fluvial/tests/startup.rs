@@ -84,7 +84,7 @@ fn a_startup_program_may_assign_in_its_main_block() -> Result<()> {
     executor.run(&[])?;
     assert_eq!(train(&main, &after)?, losses);
     same(&merged, &after)?;
-    // Run again, it gives the states their first values again.
+    // Run again, it gives the states their initial values again.
     executor.run(&[])?;
     assert_eq!(train(&main, &after)?, losses);
     Ok(())

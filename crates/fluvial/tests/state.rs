@@ -1,4 +1,4 @@
-//! State: first values, merging of programs, updates in place.
+//! State: initial values, merging of programs, updates in place.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ fn vector(n: usize) -> Type {
     Type::of(DType::F64, &[n]).unwrap()
 }
 
-/// A program that gives state `name` a first value, imperatively written as an assignment.
+/// A program that gives state `name` an initial value, imperatively written as an assignment.
 fn startup(name: &str, ty: Type, value: f64) -> Result<Program> {
     let scope = State::new();
     let sizes = ty.sizes().unwrap();

@@ -108,10 +108,10 @@ fn outputs(
     let sets = call.op.downcast::<ListSet>().is_some();
     let placed = sets || call.op.downcast::<ListGet>().is_some();
     let takes_lists = sets || call.op.downcast::<ListPush>().is_some();
-    for i in 0..own.len() {
+    for (i, &is_batched) in own.iter().enumerate() {
         // A batched place in a list is another element for each; a list without a batch stays one.
-        let ungrown = is_list(block, call, i) && !own[i];
-        if_fine(!(placed && i == 1 && own[i]))?;
+        let ungrown = is_list(block, call, i) && !is_batched;
+        if_fine(!(placed && i == 1 && is_batched))?;
         if_fine(!ungrown || (takes_lists && can_grow(i)))?;
     }
     Ok(vec![true; call.n_outputs])

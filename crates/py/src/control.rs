@@ -115,7 +115,7 @@ fn cond<'py>(
 /// Args:
 ///     cond: Takes the carried values, returns a bool tensor of one element.
 ///     body: Takes the carried values, returns the next ones, of the same types.
-///     init: The first values: a tensor or a tuple of tensors.
+///     init: The initial values: a tensor or a tuple of tensors.
 ///
 /// Example:
 ///     >>> fl.while_loop(lambda x: x < 100, lambda x: x * 2, fl.tensor(3.0)).item()

@@ -76,7 +76,9 @@ impl Entry {
         // SAFETY: the caller passes a tuple, and the places are below its size.
         let name = |i| unsafe { ffi::PyTuple_GetItem(names, i) };
         let is_other = |name| self.others.iter().any(|(other, _)| other.as_ptr() == name);
-        (0..unsafe { ffi::PyTuple_Size(names) }).any(|i| is_other(name(i)))
+        // SAFETY: the caller passes a tuple.
+        let count = unsafe { ffi::PyTuple_Size(names) };
+        (0..count).any(|i| is_other(name(i)))
     }
 
     /// Calls the function as it was made.
@@ -168,6 +170,7 @@ unsafe fn explained<'py>(
             let is_it = |other: &Py<PyString>| name.eq(other.bind(py)).unwrap_or(false);
             if function.others.iter().any(|(other, _)| is_it(other)) {
                 // A name that was made when the program ran, and not in its text.
+                // SAFETY: what is given is what Python passed.
                 return unsafe {
                     renamed(py, function, Given { args, n_args, names: names.as_ptr() })
                 };

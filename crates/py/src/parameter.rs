@@ -464,7 +464,7 @@ impl Parameter {
             false => py.None().into_bound(py),
         };
         if own.inner.is_sized() {
-            // What was given for its first value is not in `init`.
+            // What was given for its initial value is not in `init`.
             let _scope = (core::imperative(), core::no_grad());
             drop(raised(py, own.inner.get())?);
         }

@@ -302,7 +302,7 @@ impl Executor {
     }
 
     /// Runs a plan of this program until its end, or until `wanted` says before a trip of a loop that the run is
-    /// to be suspended, or until a stop is asked for. States must have their first values. Nobody conducts it:
+    /// to be suspended, or until a stop is asked for. States must have their initial values. Nobody conducts it:
     /// this is what conductors run by.
     pub fn stretch(
         &self,

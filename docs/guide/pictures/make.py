@@ -116,7 +116,7 @@ def grow(x):
 NOTES = [
     ("fluvial 1", "the version of the format"),
     ("state @", "what lasts: its name, type and role"),
-    ("startup {", "first values; for states that have none yet"),
+    ("startup {", "initial values; for states that have none yet"),
     ("main(", "inputs, with types; n is any size"),
     ("%1 = read", "a state is read"),
     ("%3 = constant", "a number of your code"),

@@ -7,7 +7,6 @@ import functools
 import os
 import sys
 import types
-from collections.abc import Callable
 from typing import Any
 
 from .emit import Emit, argument_names, emit_of, is_generator, local_names, noted_options

@@ -153,7 +153,7 @@ class Optimizer:
 
         Args:
             loss: A variable of one element.
-            startup_program: Where first values of its states are made.
+            startup_program: Where initial values of its states are made.
             parameter_list: What is trained.
             no_grad_set: What is not.
             grad_clip: How gradients are cut down.

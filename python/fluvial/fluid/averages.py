@@ -65,7 +65,7 @@ class LookaheadOptimizer:
 
         Args:
             loss: A variable of one element.
-            startup_program: Where first values are made.
+            startup_program: Where initial values are made.
         """
         if in_dygraph_mode() or loss.block is None:
             raise fault(NotImplementedError, "`LookaheadOptimizer` is for programs", "use it outside of `dygraph.guard`")

@@ -208,7 +208,7 @@ class Block:
             name: Its name.
             shape: Its sizes, all known.
             dtype: Its element type.
-            initializer: How its first value is made: such as `fluid.initializer.Normal()`; Xavier's unless said.
+            initializer: How its initial value is made: such as `fluid.initializer.Normal()`; Xavier's unless said.
             trainable: Whether optimizers change it.
             regularizer: Its penalty.
             gradient_clip_attr: How its gradient is cut down.
@@ -439,7 +439,7 @@ def _near(name: str, names: Any) -> str:
 class State(Variable):
     """A variable that keeps its value between runs, in the scope that a program runs in."""
 
-    #: How its first value is made.
+    #: How its initial value is made.
     init: Any = 0.0
     role = "buffer"
     sizes: tuple[int, ...] = ()
@@ -465,7 +465,7 @@ class State(Variable):
             dtype: Its element type.
             init: A number, or a function of sizes and element type.
             kind: The class, if it is trained.
-            startup: The program that makes its first value.
+            startup: The program that makes its initial value.
             settings: Those of the class.
         """
         sizes = tuple(int(size) for size in shape)
@@ -503,7 +503,7 @@ class State(Variable):
         """Makes it a state of the program of the core that is being built, and reads it."""
         dtype = self._dtype_name()
         if self.role == "parameter" or callable(self.init):
-            # Its first value depends on its name and the seed, not on what was made before.
+            # Its initial value depends on its name and the seed, not on what was made before.
             kind = _core.Parameter if self.role == "parameter" else _core.Buffer
             own = kind(self.sizes, dtype, self.init)
             own.share(self.name)

@@ -231,7 +231,7 @@ def _joined(values: list[Any]) -> Any:
 
 
 def _initialise(program: Program, state: Any) -> None:
-    """Makes first values of the states of a startup program, also of those that have one."""
+    """Makes initial values of the states of a startup program, also of those that have one."""
     if program.random_seed:
         _core.seed(program.random_seed)
     for name in program._made:

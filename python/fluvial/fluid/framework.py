@@ -297,7 +297,7 @@ def default_main_program() -> Program:
 
 
 def default_startup_program() -> Program:
-    """The program that makes first values of states."""
+    """The program that makes initial values of states."""
     if _Defaults.startup is None:
         _Defaults.startup = Program()
     return _Defaults.startup
@@ -310,7 +310,7 @@ def switch_main_program(program: Program) -> Program:
 
 
 def switch_startup_program(program: Program) -> Program:
-    """Makes first values in another program from here on; returns the former one."""
+    """Makes initial values in another program from here on; returns the former one."""
     former, _Defaults.startup = default_startup_program(), program
     return former
 
@@ -321,7 +321,7 @@ def program_guard(main_program: Program, startup_program: Program | None = None)
 
     Args:
         main_program: The program.
-        startup_program: The one that makes first values of its states; the default one if none is given.
+        startup_program: The one that makes initial values of its states; the default one if none is given.
     """
     if not isinstance(main_program, Program):
         raise fault(TypeError, f"{main_program!r} is no program", "make one with `fluid.Program()`")

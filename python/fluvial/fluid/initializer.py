@@ -205,11 +205,11 @@ Bilinear = BilinearInitializer
 
 
 def force_init_on_cpu() -> bool:
-    """Whether first values are made on the CPU: always."""
+    """Whether initial values are made on the CPU: always."""
     return True
 
 
 @contextlib.contextmanager
 def init_on_cpu() -> Iterator[None]:
-    """A scope in which first values are made on the CPU, as they always are."""
+    """A scope in which initial values are made on the CPU, as they always are."""
     yield

@@ -91,7 +91,7 @@ class LayerHelper:
 
     @property
     def startup_program(self) -> Program:
-        """The program that makes first values."""
+        """The program that makes initial values."""
         return default_startup_program()
 
     def create_parameter(
@@ -110,7 +110,7 @@ class LayerHelper:
             shape: Its sizes.
             dtype: Its element type.
             is_bias: Whether its name ends in `b_0` and not `w_0`, and it begins as zeros.
-            default_initializer: How its first value is made, unless `attr` says it.
+            default_initializer: How its initial value is made, unless `attr` says it.
             stop_gradient: Whether it is not trained.
         """
         if attr is False:
@@ -157,7 +157,7 @@ class LayerHelper:
 
         Args:
             shape: Its sizes.
-            value: Its first value: a number, or an initialiser.
+            value: Its initial value: a number, or an initialiser.
             dtype: Its element type.
             name: Its name; two calls with one name have one state.
             label: What the name is made of, if none is given.
@@ -284,7 +284,7 @@ def _sizes_of(first: Any, sizes: tuple[int, ...], name: str) -> tuple[int, ...]:
     import warnings
 
     warnings.warn(
-        f"`{name}` should have the sizes {list(sizes)}, and its first value has {list(given)}, which it gets",
+        f"`{name}` should have the sizes {list(sizes)}, and its initial value has {list(given)}, which it gets",
         stacklevel=2,
     )
     return given

@@ -11,11 +11,11 @@ __all__ = ["ParamAttr", "WeightNormParamAttr"]
 
 
 class ParamAttr(_ParamAttr):
-    """What is said of one parameter: its name, its first value, and how it is trained.
+    """What is said of one parameter: its name, its initial value, and how it is trained.
 
     Args:
         name: Its name; parameters of one name in one program are one.
-        initializer: How its first value is made.
+        initializer: How its initial value is made.
         learning_rate: A factor on the optimizer's rate.
         regularizer: A penalty of its own, in place of the optimizer's.
         trainable: Whether it is trained.

@@ -1,4 +1,4 @@
-"""Layers under Fluid's names, with Fluid's arguments and first values."""
+"""Layers under Fluid's names, with Fluid's arguments and initial values."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ GRUUnit, PRelu = GRUCell, PReLU
 
 
 def with_default(attr: AttrLike, init: Init) -> Any:
-    """What is said of a parameter, with this first value unless another one is said."""
+    """What is said of a parameter, with this initial value unless another one is said."""
     if attr is False:
         return False
     said = ParamAttr.of(attr)

@@ -105,14 +105,14 @@ class Layer(Attributes):
         is_bias: bool = False,
         default_initializer: Init | None = None,
     ) -> Parameter:
-        """A parameter to assign to an attribute, with Fluid's first values: Xavier's, or zeros.
+        """A parameter to assign to an attribute, with Fluid's initial values: Xavier's, or zeros.
 
         Args:
             shape: Its sizes.
             dtype: The element type.
             attr: What is said of it.
             is_bias: Whether it begins with zeros.
-            default_initializer: How its first value is made, unless `attr` says it.
+            default_initializer: How its initial value is made, unless `attr` says it.
         """
         init = default_initializer or (None if is_bias else XavierUniform())
         return Parameter(shape, dtype, init, attr)
@@ -158,11 +158,11 @@ class Layer(Attributes):
     register_module = add_module
 
     def register_buffer(self, name: str, tensor: TensorLike | None, persistent: bool = True) -> Buffer | None:
-        """Adds a buffer with this first value.
+        """Adds a buffer with this initial value.
 
         Args:
             name: The name.
-            tensor: The first value; None stands for a buffer that was left out.
+            tensor: The initial value; None stands for a buffer that was left out.
             persistent: Whether it is a part of `state_dict`.
 
         Example:
@@ -315,7 +315,7 @@ class Layer(Attributes):
         return _state_dict.found(self, target, "_buffers", "buffer")
 
     def initialise(self: Self) -> Self:
-        """Gives all parameters and buffers their first values; what has one keeps it."""
+        """Gives all parameters and buffers their initial values; what has one keeps it."""
         for _, entry in _state_dict.entries(self):
             entry.get()
         return self

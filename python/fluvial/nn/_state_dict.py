@@ -67,11 +67,11 @@ def distinct(
 ) -> Iterator[tuple[str, Parameter]]:
     """Parameters or buffers; one that several layers share is there once, unless all uses are asked for."""
     seen: set[int] = set()
-    for prefix, below in walk(layer, prefix) if recurse else [(prefix, layer)]:
+    for path, below in walk(layer, prefix) if recurse else [(prefix, layer)]:
         for name, entry in getattr(below, kind).items():
             if not once or entry.identity not in seen:
                 seen.add(entry.identity)
-                yield (f"{prefix}.{name}" if prefix else name), entry
+                yield (f"{path}.{name}" if path else name), entry
 
 
 def found(layer: Layer, target: str, among: str, what: str) -> Any:

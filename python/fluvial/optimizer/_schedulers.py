@@ -285,7 +285,7 @@ class OneCycleLR(_WithMomentum):
         def schedule(div: float, final: float) -> Schedule:
             return lr.one_cycle(total_steps, pct_start, div, final, is_linear, three_phase)
 
-        # From 0 to 1 and back is how the momentum goes; it does not follow the rate below its first value.
+        # From 0 to 1 and back is how the momentum goes; it does not follow the rate below its initial value.
         self._shares = schedule(1e9, 1.0)
         if cycle_momentum:
             self._cycle(optimizer, base_momentum, max_momentum)

@@ -33,7 +33,7 @@ def test_codes_and_back(normalized):
     options = {"box_normalized": normalized}
     code = run(detection.box_coder, [OTHERS, scale, BOXES], options)[0]
     more = 0 if normalized else 1
-    w, h = OTHERS[1, 2] - OTHERS[1, 0] + more, OTHERS[1, 3] - OTHERS[1, 1] + more
+    w = OTHERS[1, 2] - OTHERS[1, 0] + more
     tw = BOXES[0, 2] - BOXES[0, 0] + more
     wanted = ((BOXES[0, 0] + BOXES[0, 2]) / 2 - (OTHERS[1, 0] + w / 2)) / w / scale[1, 0]
     assert code[0, 1, 0] == pytest.approx(wanted, rel=1e-4)

@@ -1,6 +1,6 @@
 """The names that random functions use: how they begin, and how they change between calls.
 
-The first value of a place is an expression. Places of the closure live in `world`, arguments are made
+The initial value of a place is an expression. Places of the closure live in `world`, arguments are made
 by it, locals are bound at the head of the function.
 """
 
@@ -18,7 +18,7 @@ def vector(number: int = 0) -> str:
 
 
 class Place(NamedTuple):
-    """A name with its first value, and statements that change it between calls."""
+    """A name with its initial value, and statements that change it between calls."""
 
     first: str
     changes: tuple[str, ...] = ()

@@ -65,7 +65,7 @@ impl Convert {
     }
 }
 
-/// A program, or that of an ONNX model, whose weights are the first values of its states.
+/// A program, or that of an ONNX model, whose weights are the initial values of its states.
 fn loaded(from: &Path) -> Result<Program> {
     match is_onnx(from) {
         true => onnx::load(from, &onnx::Options::default()),

@@ -13,7 +13,7 @@ use crate::program::ProgramArgs;
 
 /// Write a program down as source: C that any compiler builds, with nothing but the C library.
 ///
-/// The folder gets a header, the source, the first values of the states, a `main.c` that reads and writes `.npy` files, a
+/// The folder gets a header, the source, the initial values of the states, a `main.c` that reads and writes `.npy` files, a
 /// `Makefile` and a `CMakeLists.txt`.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
@@ -35,7 +35,7 @@ pub struct Export {
     /// An output to export; all of them if none is named. May be given more than once.
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
-    /// Write the first values of states into the source, and not into a file beside it.
+    /// Write the initial values of states into the source, and not into a file beside it.
     #[arg(long)]
     embed: bool,
     /// How many elements a list of the program can take.

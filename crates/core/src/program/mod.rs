@@ -1,5 +1,5 @@
 //! Programs: a main block, the states it reads and assigns, and the startup block that gives them
-//! their first values.
+//! their initial values.
 
 mod bound;
 mod build;
@@ -36,7 +36,7 @@ use crate::var::Var;
 pub struct Program {
     /// The named states.
     pub states: BTreeMap<Arc<str>, StateDecl>,
-    /// Computes first values and assigns them. A state that has a value already keeps it.
+    /// Computes initial values and assigns them. A state that has a value already keeps it.
     pub startup: Block,
     /// The program proper; its parameters are the inputs, its results the outputs.
     pub main: Block,

@@ -146,7 +146,7 @@ impl Program {
     }
 
     /// The part of the startup block that gives these states, and those it reads for that and that
-    /// are not `present`, their first values.
+    /// are not `present`, their initial values.
     pub(super) fn startup_for(
         &self,
         states: &BTreeSet<Arc<str>>,

@@ -61,9 +61,9 @@ impl Closed {
                 init.iter().map(|var| depends_on(var, &lost.outer)).collect();
             loop {
                 let before = depends.clone();
-                for i in 0..init.len() {
+                for (i, own) in depends.iter_mut().enumerate() {
                     let influences = body.influences(&[first_result + i]);
-                    depends[i] |= param.is_some_and(|param| influences[param])
+                    *own |= param.is_some_and(|param| influences[param])
                         || (0..init.len()).any(|j| before[j] && influences[first_param + j]);
                 }
                 if depends == before {

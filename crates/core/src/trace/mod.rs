@@ -214,7 +214,7 @@ pub(crate) fn append(op: OpRef, inputs: &[&Var], loc: Loc) -> Result<Outputs> {
     let outputs = top(|frame| Ok(frame.call(op, ids, &outs, loc)))?;
     match scope::is_recording() {
         true => Ok(outputs),
-        false => Ok(outputs.into_iter().map(Var::as_recorded).collect()),
+        false => Ok(outputs.into_iter().map(Var::into_recorded).collect()),
     }
 }
 
@@ -462,7 +462,10 @@ fn frame_of<R>(symbol: &Symbol, f: impl FnOnce(&mut Frame) -> R) -> Option<R> {
 pub(crate) fn leaf_of(var: &Var) -> Result<Var> {
     let _recording = scope::enable_grad();
     let leaf = structural::stop_gradient(var)?;
-    top(|frame| Ok(frame.leaves.push(leaf.symbol_id())))?;
+    top(|frame| {
+        frame.leaves.push(leaf.symbol_id());
+        Ok(())
+    })?;
     Ok(leaf)
 }
 

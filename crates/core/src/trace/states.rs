@@ -32,7 +32,7 @@ pub(crate) fn read_symbolic(name: &str) -> Result<Var> {
 fn read_as(frames: &mut [Frame], name: &str, decl: &StateDecl, loc: Loc) -> Result<Var> {
     let level = frames.len().checked_sub(1).ok_or_else(nothing_is_built)?;
     let id = value_at(frames, level, name, decl, loc)?;
-    Ok(frames[level].var(id).as_recorded())
+    Ok(frames[level].var(id).into_recorded())
 }
 
 /// The value of a cell at this point of the block being built.
@@ -53,7 +53,7 @@ pub(crate) fn assign_cell(cell: &Cell, value: &Var) -> Result<()> {
     assign_as(&name, &decl, value, loc)
 }
 
-/// Makes a cell a state of the program; `init` computes its first value in the startup block.
+/// Makes a cell a state of the program; `init` computes its initial value in the startup block.
 #[track_caller]
 pub(crate) fn declare_cell(
     cell: &Cell,
@@ -166,7 +166,7 @@ fn cut_off(frame: &mut Frame, id: ValueId, name: &str, decl: &StateDecl, loc: Lo
     cut
 }
 
-/// Declares a state of the program; `init` computes its first value in the startup block.
+/// Declares a state of the program; `init` computes its initial value in the startup block.
 #[track_caller]
 pub(crate) fn declare_symbolic(
     name: &str,

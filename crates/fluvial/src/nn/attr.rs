@@ -2,7 +2,7 @@
 
 use crate::init::Initializer;
 
-/// What is said of one parameter: its name, its first value, and how it is trained. Every layer
+/// What is said of one parameter: its name, its initial value, and how it is trained. Every layer
 /// takes it for its weight and its bias.
 ///
 /// ```
@@ -18,7 +18,7 @@ pub struct ParamAttr {
     /// The name of its state, in place of the one made from the layer's path. Parameters of one
     /// name are one parameter.
     pub name: Option<String>,
-    /// How the first value is made, in place of the layer's own way.
+    /// How the initial value is made, in place of the layer's own way.
     pub init: Option<Initializer>,
     /// Whether it is trained.
     pub trainable: bool,
@@ -56,7 +56,7 @@ impl ParamAttr {
         self
     }
 
-    /// Says how the first value is made.
+    /// Says how the initial value is made.
     #[must_use]
     pub fn init(mut self, init: Initializer) -> ParamAttr {
         self.init = Some(init);

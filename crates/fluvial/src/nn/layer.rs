@@ -37,7 +37,7 @@ pub trait Layer: Send + Sync {
         self.path().buffers()
     }
 
-    /// Gives all parameters and buffers their first values; what has one keeps it. Calling the
+    /// Gives all parameters and buffers their initial values; what has one keeps it. Calling the
     /// layer does it, too.
     ///
     /// ```

@@ -9,7 +9,7 @@
 //!     .add(|at| Dropout::new(at, 0.1))
 //!     .add(|at| Linear::new(at, 16, 2));
 //!
-//! // Imperatively: parameters get their first values at the first call.
+//! // Imperatively: parameters get their initial values at the first call.
 //! let x = Var::of(&[0.25f32; 12], &[3, 4])?;
 //! let loss = mean(&net.forward(&x)?, &[], false)?;
 //! loss.backward()?;

@@ -104,7 +104,7 @@ impl Path {
         self.dtype
     }
 
-    /// A parameter of the layer at this place; `init` gives its first value.
+    /// A parameter of the layer at this place; `init` gives its initial value.
     ///
     /// ```
     /// use fluvial::prelude::*;
@@ -169,7 +169,7 @@ impl Path {
         here.filter(|parameter| self.leads_to(&parameter.key())).collect()
     }
 
-    /// Gives everything here and below its first value; what has one keeps it. In a program, the
+    /// Gives everything here and below its initial value; what has one keeps it. In a program, the
     /// initialisers go to the startup block.
     #[track_caller]
     pub fn initialise(&self) -> Result<()> {

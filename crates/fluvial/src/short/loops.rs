@@ -26,7 +26,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// `for_each{reader="…", epochs=n}(first values) (fields, carried values) { … return carried values }`.
+    /// `for_each{reader="…", epochs=n}(initial values) (fields, carried values) { … return carried values }`.
     fn for_each(&mut self, call: &'a ShortCall, block: &'a ShortBlock) -> Placed<Vec<Var>> {
         let placed = |error: Error| (call.start, error);
         call.attrs.only("for_each", &["reader", "epochs"]).map_err(placed)?;
@@ -56,7 +56,7 @@ impl<'a> Builder<'a> {
         Ok(done.map_err(placed)?.1)
     }
 
-    /// `repeat{times=n}(first values) (%i: i64[], carried values) { … return carried values }`.
+    /// `repeat{times=n}(initial values) (%i: i64[], carried values) { … return carried values }`.
     fn repeat(&mut self, call: &'a ShortCall, block: &'a ShortBlock) -> Placed<Vec<Var>> {
         let placed = |error: Error| (call.start, error);
         call.attrs.only("repeat", &["times"]).map_err(placed)?;
@@ -84,7 +84,7 @@ impl<'a> Builder<'a> {
         Ok(last)
     }
 
-    /// `while(condition, first values) (carried values) { … return condition, carried values }`.
+    /// `while(condition, initial values) (carried values) { … return condition, carried values }`.
     fn while_loop(&mut self, call: &'a ShortCall, block: &'a ShortBlock) -> Placed<Vec<Var>> {
         let placed = |error: Error| (call.start, error);
         call.attrs.only("while", &[]).map_err(placed)?;

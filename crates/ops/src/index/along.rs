@@ -27,7 +27,7 @@ pub(super) fn flat_along(name: &str, x: &Var, axis: i64, index: &Var) -> Result<
         let along = crate::prelude::axis(axis, x.rank())?;
         if index.rank() != x.rank() {
             return Err(Error::shape(format!(
-                "{index} chooses along an axis of {x}, but has not as many axes"
+                "the index {index} and the input {x} must have the same number of axes"
             ))
             .remedy("give the positions as many axes as the tensor: reshape them"));
         }

@@ -180,7 +180,7 @@ impl Op for Attend {
     }
 
     fn batched(&self, batch: &Batch<'_>) -> Result<Option<Outputs>> {
-        let ranks = (0..3).map(|i| batch.rank(i + 0)).collect::<SmallVec<[usize; 3]>>();
+        let ranks = (0..3).map(|i| batch.rank(i)).collect::<SmallVec<[usize; 3]>>();
         if ranks.iter().any(|&rank| rank != ranks[0]) {
             return Ok(None);
         }

@@ -92,9 +92,9 @@ fn check(
         if columns != width || !types[0].is_float() {
             return Err(Error::shape(format!("the weights {} do not fit {}", types[2], types[0])));
         }
-        let n_true = match types[1].dims() {
-            &[rows] if rows == batch => Some(Dim::size(1)),
-            &[rows, n_true] if rows == batch => Some(n_true),
+        let n_true = match *types[1].dims() {
+            [rows] if rows == batch => Some(Dim::size(1)),
+            [rows, n_true] if rows == batch => Some(n_true),
             _ => None,
         };
         let Some(n_true) = n_true.filter(|_| types[1].dtype() == DType::I64) else {

@@ -140,9 +140,7 @@ fn find_over(
             false if is_elementwise => &call.inputs[..],
             false => &[],
         };
-        if bytes(ty).is_none() {
-            return None;
-        }
+        bytes(ty)?;
         let found = candidates.iter().find_map(|&id| {
             let fits = block.types[id as usize] == *ty
                 && (n_over == 0 || is_once(id))

@@ -122,9 +122,9 @@ impl Whole {
     pub fn sides(self) -> Result<(Dim, Dim)> {
         let poly = self.poly();
         let of = |sign: i64| {
-            let terms = poly.terms().iter().filter(|(_, coefficient)| coefficient.signum() == sign);
-            let sum = terms.fold(Ok(Poly::default()), |sum: Result<Poly>, (monomial, c)| {
-                sum?.add(&Poly::term(monomial.clone(), c.abs()))
+            let mut terms = poly.terms().iter().filter(|(_, c)| c.signum() == sign);
+            let sum = terms.try_fold(Poly::default(), |sum, (monomial, c)| {
+                sum.add(&Poly::term(monomial.clone(), c.abs()))
             });
             sum?.into_dim()
         };

@@ -225,8 +225,8 @@ for dims, axis in LANES:
 
     def recurrence(a, b):
         h, steps = 0, []
-        for a, b in zip(a.unbind(axis), b.unbind(axis)):
-            h = a * h + b
+        for factor, term in zip(a.unbind(axis), b.unbind(axis)):
+            h = factor * h + term
             steps.append(h)
         return torch.stack(steps, axis)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from golden import Golden, bools, ints, numbers
+from golden import Golden, numbers
 
 g = Golden("shape")
 

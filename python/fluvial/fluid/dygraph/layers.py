@@ -85,7 +85,7 @@ class Layer:
             attr: What is said of it.
             dtype: Its element type.
             is_bias: Whether it begins as zeros.
-            default_initializer: How its first value is made, unless `attr` says it.
+            default_initializer: How its initial value is made, unless `attr` says it.
         """
         if isinstance(attr, (list, tuple)) and not isinstance(shape, (list, tuple)):
             # In Fluid 1.5 what is said of it stands first.
@@ -393,7 +393,7 @@ class Layer:
             known = helper.new_parameter(attr, shape, dtype, is_bias, default_initializer)
             self._parameters[name] = known
             self._take_value(known)
-            # A given first value may have made it larger or smaller than this.
+            # A given initial value may have made it larger or smaller than this.
             known._asked = tuple(shape)
         elif tuple(shape) not in (tuple(known.shape), known._asked):
             raise fault(

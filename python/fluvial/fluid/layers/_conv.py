@@ -244,7 +244,7 @@ def data_norm(
         input: The values, `[rows, columns]`.
         act: The name of a function of the output.
         epsilon: What each batch adds to the sum of squares, for each row.
-        param_attr: A dict with the first values "batch_size", "batch_sum", "batch_square", and "scale_w" and
+        param_attr: A dict with the initial values "batch_size", "batch_sum", "batch_square", and "scale_w" and
             "bias".
         data_layout: For Fluid's programs; there are two axes.
         in_place: For Fluid's programs; values are never changed in place.

@@ -23,7 +23,7 @@ BeamState = namedtuple("BeamState", ["cell_states", "log_probs", "finished", "le
 
 
 class Decoder:
-    """What `dynamic_decode` asks: first values, a step, and what is made of all steps."""
+    """What `dynamic_decode` asks: initial values, a step, and what is made of all steps."""
 
     def initialize(self, inits: Any) -> Any:
         """The first inputs and states, and whether sequences have ended.

@@ -72,7 +72,7 @@ def create_parameter(
         name: Its name.
         attr: What is said of it.
         is_bias: Whether it begins as zeros.
-        default_initializer: How its first value is made, unless `attr` says it.
+        default_initializer: How its initial value is made, unless `attr` says it.
     """
     said = ParamAttr._to_attr(attr)
     if said.name is None and name is not None:

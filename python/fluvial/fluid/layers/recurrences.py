@@ -90,7 +90,7 @@ class StaticRNN:
         """A value that a step takes from the one before it.
 
         Args:
-            init: Its first value.
+            init: Its initial value.
             shape: Its sizes, if there is no `init`; -1 is the size of the batch.
             batch_ref: The variable that says how large the batch is.
             init_value: The number that it starts with, if there is no `init`.
@@ -103,7 +103,7 @@ class StaticRNN:
                 first = parent.value(init)
             else:
                 if shape is None or batch_ref is None:
-                    raise fault(ValueError, "a memory has a first value, or sizes", "give `init`, or `shape` and `batch_ref`")
+                    raise fault(ValueError, "a memory has an initial value, or sizes", "give `init`, or `shape` and `batch_ref`")
                 outer = next((x for x, inner in self._inputs if inner is batch_ref), batch_ref)
                 sizes: list[Any] = list(shape)
                 sizes[init_batch_dim_idx] = parent.value(outer).shape[ref_batch_dim_idx]
@@ -260,7 +260,7 @@ class DynamicRNN:
         """A value that a step takes from the one before it.
 
         Args:
-            init: Its first value, with a row for each sequence.
+            init: Its initial value, with a row for each sequence.
             shape: The sizes of a row, if there is no `init`.
             value: The number that it starts with, if there is no `init`.
             need_reorder: For Fluid's programs: sequences keep their order.
@@ -280,7 +280,7 @@ class DynamicRNN:
                     first = _core.assume_dims(first, (batch, *first.shape[1:]))
             else:
                 if shape is None:
-                    raise fault(ValueError, "a memory has a first value, or sizes", "give `init` or `shape`")
+                    raise fault(ValueError, "a memory has an initial value, or sizes", "give `init` or `shape`")
                 first = _core.full((batch, *(int(size) for size in shape)), value, str.__str__(dtype_of(dtype).value))
         label = f"m{len(rnn._memories)}"
         with block.building():

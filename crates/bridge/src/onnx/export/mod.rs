@@ -78,7 +78,7 @@ pub fn model(program: &Program, opset: i64, explicit: bool) -> Result<ModelProto
         let Some(decl) = program.states.get(name.as_str()) else { continue };
         outputs.push(info(&out, &decl.ty)?);
     }
-    inputs.extend(writer.state_inputs.drain(..));
+    inputs.append(&mut writer.state_inputs);
     Ok(ModelProto {
         ir_version: ir_version(opset),
         producer_name: "fluvial".into(),

@@ -116,7 +116,7 @@ fn exported(functions: &[PyFunction<'_>]) -> Source {
 impl PyFunction<'_> {
     /// The parameters, each as `show` writes it.
     fn signature(&self, show: fn(&Param) -> String) -> String {
-        self.with_names(|param| show(param))
+        self.with_names(show)
     }
 
     /// The same with parameters written by `show`. Options are keywords only.

@@ -154,7 +154,7 @@ def _network(
 
 
 def _first(init: Any, input: Any, place: int, hidden_size: int, dtype: Any, batch_first: bool) -> Any:
-    """The first value of a state: a part of what is given, or zeros."""
+    """The initial value of a state: a part of what is given, or zeros."""
     layers = layers_of()
     if init is None:
         return layers.fill_constant_batch_size_like(input, [-1, hidden_size], dtype, 0.0, 0 if batch_first else 1, 0)
