@@ -9,9 +9,9 @@ from .. import _core
 from .._fault import fault
 from ._lists import listed
 from ..optimizer.lr import Schedule
-from ..regularizer import Regularizer
 from . import unique_name
 from ._rules import RULES
+from ._versions import formerly
 from .backward import append_backward
 from .clip import GradientClipBase, cut_down
 from .framework import (
@@ -44,6 +44,7 @@ class Optimizer:
     #: The name of its rule.
     type = ""
 
+    @formerly("self learning_rate regularization name")
     def __init__(
         self,
         learning_rate: Any,
@@ -53,9 +54,6 @@ class Optimizer:
         name: str | None = None,
         **options: Any,
     ) -> None:
-        if isinstance(parameter_list, Regularizer):
-            # In Fluid 1.5 the penalty stands here.
-            parameter_list, regularization = None, parameter_list
         if not self.type:
             raise fault(TypeError, "`Optimizer` itself updates nothing", "use one such as `fluid.optimizer.SGD`")
         if isinstance(learning_rate, bool) or not (

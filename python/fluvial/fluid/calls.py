@@ -12,6 +12,7 @@ from .._fault import fault
 from .._ragged import Ragged
 from .._tree import same_sizes
 from . import unique_name
+from ._versions import LAYERS, order_of
 from .blocks import CALLS, Operator, State
 from .core import VarType
 from .framework import default_main_program, default_startup_program
@@ -309,9 +310,13 @@ def layer(function: Callable[..., Any]) -> Callable[..., Any]:
     except ValueError:
         names = []
     has_phase = "is_test" in names
+    former = LAYERS.get(kind)
+    ordered = None if former is None else order_of(function, former)
 
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Any:
+        if ordered is not None:
+            args, named = ordered(args, named)
         if CALLS.block is not None or CALLS.depth or _has_tensors((*args, *named.values())):
             # Called from inside of another one, or from elsewhere, with tensors.
             return function(*args, **named)
@@ -329,6 +334,8 @@ def layer(function: Callable[..., Any]) -> Callable[..., Any]:
         store(result, out)
         return out
 
+    if former is not None:
+        call.former = former.split()  # type: ignore[attr-defined]
     return call
 
 

@@ -185,11 +185,17 @@ class Executor:
             values = _run(program, feed, fetch)
         return [_returned(value, return_numpy) for value in values]
 
-    def infer_from_dataset(self, *_: Any, **__: Any) -> None:
+    def infer_from_dataset(
+        self, program: Any = None, dataset: Any = None, scope: Any = None, thread: int = 0, debug: bool = False,
+        fetch_list: Any = None, fetch_info: Any = None, print_period: int = 100,
+    ) -> None:  # fmt: skip
         """Refused; see `train_from_dataset`."""
         self.train_from_dataset()
 
-    def train_from_dataset(self, *_: Any, **__: Any) -> None:
+    def train_from_dataset(
+        self, program: Any = None, dataset: Any = None, scope: Any = None, thread: int = 0, debug: bool = False,
+        fetch_list: Any = None, fetch_info: Any = None, print_period: int = 100,
+    ) -> None:  # fmt: skip
         """Refused: Fluid's datasets are read by its own processes."""
         raise fault(
             NotImplementedError,

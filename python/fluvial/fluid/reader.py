@@ -112,7 +112,12 @@ class GeneratorLoader:
         self._batches = reader
         return self
 
-    decorate_sample_generator = set_sample_generator
+    def decorate_sample_generator(
+        self, sample_generator: Callable[[], Any], batch_size: int, drop_last: bool = True, places: Any = None
+    ) -> GeneratorLoader:
+        """`set_sample_generator` under the name of Fluid 1.5."""
+        return self.set_sample_generator(sample_generator, batch_size, drop_last, places)
+
     decorate_sample_list_generator = set_sample_list_generator
     decorate_batch_generator = set_batch_generator
 

@@ -214,10 +214,17 @@ def load(out: Variable, file_path: str, load_as_fp16: bool | None = None) -> Non
 class Print:
     """Shows the value of a variable whenever a run passes here, and its gradient; gives the variable on."""
 
-    def __new__(cls, input: Variable, *args: Any, **named: Any) -> Any:
-        if "message" not in named and len(args) < 2 and named.get("print_tensor_name", True):
-            named["message"] = input.name
-        return applied(_print, "print", input, *args, **named)
+    def __new__(
+        cls, input: Variable, first_n: int = -1, message: str | None = None, summarize: int = 20,
+        print_tensor_name: bool = True, print_tensor_type: bool = True, print_tensor_shape: bool = True,
+        print_tensor_lod: bool = True, print_phase: str = "both",
+    ) -> Any:  # fmt: skip
+        if message is None and print_tensor_name:
+            message = input.name
+        return applied(
+            _print, "print", input, first_n, message, summarize, print_tensor_name, print_tensor_type,
+            print_tensor_shape, print_tensor_lod, print_phase,
+        )  # fmt: skip
 
 
 def py_func(
