@@ -43,7 +43,6 @@ NAMES: dict[str, dict[str, str]] = {
         "stop_gperf_profiler": "use `fluid.profiler.profiler('CPU')`",
     },
     "fluvial.fluid.contrib": {
-        "mixed_precision": "train in float32, or, for parts, cast to float16 and back with `layers.cast`",
         "slim": "no tools for smaller models are here",
         "quantize": "no tools for smaller models are here",
         "decoder": _DECODERS,

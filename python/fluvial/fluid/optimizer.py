@@ -9,7 +9,7 @@ from .._fault import fault
 from ._optimizing import Optimizer
 from ._versions import formerly
 from .averages import ExponentialMovingAverage, LookaheadOptimizer, ModelAverage, RecomputeOptimizer
-from .framework import Variable
+from .framework import CALLS, Variable
 
 __all__ = [
     "SGD", "Momentum", "Adagrad", "Adam", "Adamax", "Dpsgd", "DecayedAdagrad", "Ftrl", "SGDOptimizer",
@@ -24,6 +24,7 @@ class SGDOptimizer(Optimizer):
     """`w -= learning_rate * g`."""
 
     type = "sgd"
+    _by_rows = True
 
 
 class MomentumOptimizer(Optimizer):
@@ -82,6 +83,7 @@ class AdagradOptimizer(Optimizer):
     """
 
     type = "adagrad"
+    _by_rows = True
 
     @formerly("self learning_rate epsilon regularization name initial_accumulator_value")
     def __init__(
@@ -102,7 +104,7 @@ class AdamOptimizer(Optimizer):
         beta1: How much of the first moment is kept.
         beta2: How much of the second moment is kept.
         epsilon: Keeps the divisor from zero.
-        lazy_mode: For Fluid's programs: gradients are dense, so that all rows are updated.
+        lazy_mode: Whether of tables with `is_sparse`, rows that a batch has not used stay as they are, with their moments.
     """
 
     type = "adam"
@@ -113,12 +115,10 @@ class AdamOptimizer(Optimizer):
         parameter_list: Any = None, regularization: Any = None, grad_clip: Any = None, name: str | None = None,
         lazy_mode: bool = False,
     ) -> None:  # fmt: skip
-        if lazy_mode:
-            raise fault(
-                NotImplementedError,
-                "`lazy_mode` updates only the rows of a table that a batch has used",
-                "leave it out, or use `fl.optimizer.lookup` and `minimize_rows`",
-            )
+        self._lazy = bool(lazy_mode)
+        self._by_rows = self._lazy
+        if lazy_mode and CALLS.touched is None:
+            CALLS.touched = {}
         super().__init__(
             learning_rate, parameter_list, regularization, grad_clip, name, beta1=_number(beta1), beta2=_number(beta2),
             epsilon=float(epsilon),

@@ -39,11 +39,15 @@ def data(
     sizes = [-1 if size is None else size for size in shape]
     if append_batch_size and not any(size == -1 for size in sizes):
         sizes.insert(0, -1)
-    return declared(name, sizes, dtype, lod_level, stop_gradient)
+        return declared(name, sizes, dtype, lod_level, stop_gradient)
+    return declared(name, sizes, dtype, lod_level, stop_gradient, own_rows=bool(sizes) and sizes[0] == -1)
 
 
-def declared(name: str, sizes: Sequence[Any], dtype: Any, lod_level: int, stop_gradient: bool = True) -> Variable:
-    """An input with all of its sizes; the first one that is open is called `batch` in all inputs.
+def declared(
+    name: str, sizes: Sequence[Any], dtype: Any, lod_level: int, stop_gradient: bool = True, own_rows: bool = False
+) -> Variable:
+    """An input with all of its sizes; the first one that is open is called `batch` in all inputs but those with rows of
+    their own.
 
     Args:
         name: Its name.
@@ -51,6 +55,7 @@ def declared(name: str, sizes: Sequence[Any], dtype: Any, lod_level: int, stop_g
         dtype: Its element type.
         lod_level: How many levels of sequences its rows have.
         stop_gradient: Whether it gets no gradient.
+        own_rows: Whether its first size is its own.
     """
     if in_dygraph_mode():
         raise fault(RuntimeError, "`data` is an input of a program, and ops run at once here", "use `dygraph.to_variable`")
@@ -64,10 +69,12 @@ def declared(name: str, sizes: Sequence[Any], dtype: Any, lod_level: int, stop_g
             return known
     if known is not None:
         raise fault(ValueError, f"the program has a variable `{name}` already", "give the input another name")
-    return block.declare(name, sizes, dtype, lod_level, stop_gradient)
+    made = block.declare(name, sizes, dtype, lod_level, stop_gradient)
+    made._own_rows = own_rows
+    return made
 
 
-def input_of(name: str, sizes: Sequence[Any], dtype: Any, lod_level: int) -> Any:
+def input_of(name: str, sizes: Sequence[Any], dtype: Any, lod_level: int, own_rows: bool = False) -> Any:
     """The value of an input, while the outermost block is built.
 
     Args:
@@ -75,13 +82,14 @@ def input_of(name: str, sizes: Sequence[Any], dtype: Any, lod_level: int) -> Any
         sizes: All of its sizes; -1 for those that are open.
         dtype: Its element type.
         lod_level: How many levels of sequences its rows have.
+        own_rows: Whether its first size is its own.
     """
     text = str.__str__(dtype_of(dtype).value)
     if lod_level:
         from .. import _ragged
 
         return _ragged.declared(name, sizes, text, lod_level)
-    first = next((axis for axis, size in enumerate(sizes) if size == -1), None)
+    first = None if own_rows else next((axis for axis, size in enumerate(sizes) if size == -1), None)
     named = [
         int(size) if size != -1 else "batch" if axis == first else symbol(name, axis) for axis, size in enumerate(sizes)
     ]
