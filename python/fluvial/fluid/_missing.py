@@ -39,6 +39,7 @@ NAMES: dict[str, dict[str, str]] = {
     "fluvial.fluid.dygraph": {
         "ProgramTranslator": "use `fluid.dygraph.declarative`, or `fluvial.function`",
         "Tracer": "use `fluid.dygraph.TracedLayer.trace`",
+        **dict.fromkeys(("static_runner", "StaticModelRunner"), "use `fluid.io.load_inference_model` and `fluid.Executor`"),
         "start_gperf_profiler": "use `fluid.profiler.profiler('CPU')`",
         "stop_gperf_profiler": "use `fluid.profiler.profiler('CPU')`",
     },

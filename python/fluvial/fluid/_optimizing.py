@@ -426,7 +426,16 @@ class _Ordered:
     def load_state_dict(self, values: dict[str, Any]) -> None:
         start = self._prefix()
         plain = {name: value._value() if isinstance(value, Variable) else value for name, value in values.items()}
-        self.rule.load_state_dict({start + name: _core.tensor(value) for name, value in plain.items()})
+        known = self.rule.state_dict()
+        self.rule.load_state_dict(
+            {start + name: _as_number(_core.tensor(value), known.get(start + name)) for name, value in plain.items()}
+        )
+
+
+def _as_number(value: Any, known: Any) -> Any:
+    """A value of one element, which has an axis in Fluid, in the shape that it is kept in."""
+    is_number = known is not None and known.ndim == 0 and value.ndim == 1 and value.shape[0] == 1
+    return _core.reshape(value, ()) if is_number else value
 
 
 def _core_states(block: Any) -> list[tuple[str, str]]:

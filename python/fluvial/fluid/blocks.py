@@ -66,6 +66,8 @@ class _Calls(threading.local):
     keeps_gradients = True
     #: Whether layers that are called at once are in training: `model.eval()` says no.
     training = True
+    #: Whether the program of a layer is being traced for use.
+    traces = False
     #: Numbers of rows of tables that were looked up at once since the last step, if an optimizer asks for them.
     touched: dict[str, Any] | None = None
 

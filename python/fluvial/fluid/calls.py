@@ -66,6 +66,9 @@ def dygraph_tensor(var: Variable) -> Any:
         var._follow_gradient()
     if isinstance(tensor, _core.Tensor) and tensor.ndim == 0:
         tensor = _core.reshape(tensor, (1,))
+    if CALLS.traces and isinstance(tensor, _core.Tensor) and tensor.is_tracked and not tensor.is_symbolic:
+        # What a layer holds besides its parameters is a constant of the traced program, as in Fluid.
+        return tensor.detach()
     return tensor
 
 
@@ -258,12 +261,21 @@ def _reconcile(given: list[Any], options: dict[str, Any], front: bool) -> bool:
     if len(tensors) < 2:
         return False
     known = list(tensors[0][0][tensors[0][1]].shape)
-    changed = False
+
+    def axes(sizes: list[Any]) -> list[int]:
+        return [i if front else -1 - i for i in range(min(len(known), len(sizes)))]
+
     for holder, key in tensors[1:]:
+        sizes = list(holder[key].shape)
+        for axis in axes(sizes):
+            # An open size that meets a known one is that one.
+            if not isinstance(known[axis], int) and isinstance(sizes[axis], int) and sizes[axis] != 1:
+                known[axis] = sizes[axis]
+    changed = False
+    for holder, key in tensors:
         tensor = holder[key]
         sizes = list(tensor.shape)
-        for i in range(min(len(known), len(sizes))):
-            axis = i if front else -1 - i
+        for axis in axes(sizes):
             one, other = known[axis], sizes[axis]
             is_one = isinstance(one, int) and one == 1
             if repr(one) != repr(other) and not is_one and not isinstance(other, int):

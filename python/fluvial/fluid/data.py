@@ -9,7 +9,7 @@ from .. import _core
 from ..layers._names import Owner
 from ..layers._net import table_rows
 from .framework import Variable, layer
-from .layers.io import declared
+from .layers.io import declared, open_sizes
 
 __all__ = ["data", "embedding", "one_hot"]
 
@@ -23,7 +23,7 @@ def data(name: str, shape: Sequence[int | None], dtype: Any = "float32", lod_lev
         dtype: Its element type.
         lod_level: How many levels of sequences its rows have.
     """
-    return declared(name, [-1 if size is None else size for size in shape], dtype, lod_level)
+    return declared(name, open_sizes(shape), dtype, lod_level)
 
 
 @layer

@@ -345,6 +345,16 @@ def program_guard(main_program: Program, startup_program: Program | None = None)
 
 
 @contextlib.contextmanager
+def _dygraph_guard(tracer: Any) -> Iterator[None]:
+    """A scope in which ops run at once, or, with nothing given, are appended to a program."""
+    former, CALLS.dygraph = CALLS.dygraph, tracer is not None
+    try:
+        yield
+    finally:
+        CALLS.dygraph = former
+
+
+@contextlib.contextmanager
 def name_scope(prefix: str | None = None) -> Iterator[None]:
     """A scope whose name stands in listings before that of each layer.
 

@@ -51,6 +51,11 @@ class GeneratorLoader:
         drop_last: bool = True,
     ) -> None:
         self._vars: list[Variable] = [] if feed_list is None else variables_of(feed_list)
+        if in_dygraph_mode() and not iterable:
+            import warnings
+
+            warnings.warn("where ops run at once, a loader is iterable: `iterable=False` is not heard", stacklevel=3)
+            iterable = return_list = True
         self._capacity, self._iterable, self._return_list = int(capacity or 1), iterable, return_list
         self._batches: Callable[[], Any] | None = None
         self._current: Iterator[Any] | None = None

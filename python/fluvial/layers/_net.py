@@ -10,6 +10,7 @@ from .._sequence import listed
 from ..initializer import Constant, Normal, Scaled
 from ._activations import activation
 from ._arguments import (
+    axes_of,
     axis_of,
     channels_back,
     channels_first,
@@ -202,7 +203,7 @@ def conv2d(
         (2, 4, 5, 5)
     """
     return _convolved(
-        2, input, num_filters, filter_size, stride, padding, dilation, groups, param_attr,
+        axes_of(data_format), input, num_filters, filter_size, stride, padding, dilation, groups, param_attr,
         bias_attr, act, name, data_format,
     )  # fmt: skip
 
@@ -320,7 +321,7 @@ def conv2d_transpose(
         (2, 4, 10, 10)
     """
     return _transposed(
-        2, input, num_filters, output_size, filter_size, padding, stride, dilation, groups,
+        axes_of(data_format), input, num_filters, output_size, filter_size, padding, stride, dilation, groups,
         param_attr, bias_attr, act, name, data_format,
     )  # fmt: skip
 
@@ -359,7 +360,7 @@ def pool2d(
         (1, 2, 1, 1)
     """
     return pooled(
-        2, input, pool_size, pool_type, pool_stride, pool_padding, global_pooling, ceil_mode,
+        axes_of(data_format), input, pool_size, pool_type, pool_stride, pool_padding, global_pooling, ceil_mode,
         exclusive, data_format,
     )  # fmt: skip
 

@@ -86,7 +86,39 @@ class TestArguments:
                 call()
 
 
+def test_functions_of_modules_take_variables(fluid):
+    """`from paddle.fluid.layers.nn import fc` and the like."""
+    x = layers.data("x", shape=[4])
+    assert layers.nn.fc is layers.fc and layers.ops.exp is layers.exp
+    for made in (layers.nn.fc(x, 3), layers.tensor.fill_constant([2], "float32", 1.0), layers.ops.exp(x), layers.loss.mse_loss(x, x)):
+        assert isinstance(made, fluid.framework.Variable)
+
+
+def test_volumes_have_the_arguments_of_images(fluid):
+    images, volumes = (inspect.signature(f).parameters for f in (layers.conv2d, layers.conv3d))
+    assert list(images) == list(volumes) and volumes["data_format"].default == "NCDHW"
+    x = layers.data("x", shape=[2, 4, 4, 4])
+    y = layers.conv3d(x, 3, 3, 1, 1, act="relu", name="own")
+    assert y.shape == (-1, 3, 4, 4, 4) and fluid.default_main_program().all_parameters()[0].name == "own.w_0"
+    assert layers.pool3d(y, 2, pool_stride=2).shape == (-1, 3, 2, 2, 2)
+    assert layers.conv3d_transpose(y, 2, filter_size=2, stride=2).shape == (-1, 2, 8, 8, 8)
+    with pytest.raises(ValueError, match="conv2d got 5 axes"):
+        layers.conv2d(x, 3, 3)
+
+
 class TestRows:
+    def test_open_sizes_that_meet_known_ones(self, fluid):
+        x, fixed = layers.data("x", shape=[3]), layers.data("fixed", shape=[2, 3], append_batch_size=False)
+        total = layers.elementwise_add(x, fixed)
+        exe = fluid.Executor()
+        feed = {"x": np.ones((2, 3), "float32"), "fixed": np.ones((2, 3), "float32")}
+        assert exe.run(feed=feed, fetch_list=[total])[0].tolist() == [[2.0] * 3] * 2
+        with pytest.raises(ValueError):
+            exe.run(feed={**feed, "x": np.ones((4, 3), "float32")}, fetch_list=[total])
+
+    def test_negative_sizes_are_open(self, fluid):
+        batch = -1
+        assert layers.data("x", shape=[batch * 4, 1]).shape == (-1, 1)
     def test_labels_with_rows_of_their_own(self, fluid):
         x = layers.data("x", shape=[3, 2])
         y = layers.data("y", shape=[-1, 1])

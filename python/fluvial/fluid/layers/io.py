@@ -36,11 +36,16 @@ def data(
         type: For Fluid's programs.
         stop_gradient: Whether it gets no gradient.
     """
-    sizes = [-1 if size is None else size for size in shape]
+    sizes = open_sizes(shape)
     if append_batch_size and not any(size == -1 for size in sizes):
         sizes.insert(0, -1)
         return declared(name, sizes, dtype, lod_level, stop_gradient)
     return declared(name, sizes, dtype, lod_level, stop_gradient, own_rows=bool(sizes) and sizes[0] == -1)
+
+
+def open_sizes(shape: Sequence[int | None]) -> list[int]:
+    """Sizes as they are written; to Fluid all negative ones are open, as `batch_size * steps` is with a batch of -1."""
+    return [-1 if size is None or size < 0 else size for size in shape]
 
 
 def declared(
