@@ -131,6 +131,13 @@ class _Scope:
         self.leave(exception is not None)
 
 
+def _truth(cond: TensorLike) -> Tensor:
+    """A condition of one element, without axes."""
+    found = _core.tensor(cond)
+    is_one = found.ndim > 0 and all(isinstance(size, int) and size == 1 for size in found.shape)
+    return _core.reshape(found, ()) if is_one else found
+
+
 class While:
     """A loop whose body is the block of a `with`.
 
@@ -149,7 +156,7 @@ class While:
     """
 
     def __init__(self, cond: TensorLike, carried: Sequence[TensorLike] = ()) -> None:
-        self._first = _core.tensor(cond)
+        self._first = _truth(cond)
         self._start = [_core.tensor(value) for value in carried]
         self._next: tuple[TensorLike, ...] | None = None
         self._results: list[Tensor] | None = None
@@ -169,7 +176,7 @@ class While:
                 f"the loop carries {len(self._start)} values, not {len(values)}",
                 "give `update` one value for each that the loop began with",
             )
-        self._next = (cond, *values)
+        self._next = (_truth(cond), *values)
 
     def _leave(self, failed: bool) -> None:
         if failed or self._next is None:

@@ -29,6 +29,7 @@
 mod feed;
 pub mod init;
 pub mod io;
+mod narrow;
 pub mod nn;
 pub mod optim;
 mod ragged;
@@ -45,6 +46,7 @@ pub use fluvial_kernels::{Expression, Lazy, lazy};
 pub use fluvial_ops as ops;
 pub use fluvial_runtime as runtime;
 pub use fluvial_tensor as tensor;
+pub use narrow::narrowed;
 pub use ragged::Ragged;
 
 /// What most users need: `use fluvial::prelude::*;`.

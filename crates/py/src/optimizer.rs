@@ -291,6 +291,23 @@ impl Descent {
         run(py, || own.step(&given))
     }
 
+    /// Updates by these gradients, and tables by those of rows: the table, the numbers of rows, and one gradient for each.
+    fn step_rows(
+        &self,
+        py: Python<'_>,
+        gradients: List<Option<Bound<'_, PyAny>>, MANY>,
+        rows: List<(Bound<'_, PyAny>, Bound<'_, PyAny>, Bound<'_, PyAny>), MANY>,
+    ) -> PyResult<()> {
+        let own = self.get();
+        let given = gradients.iter().map(|grad| grad.as_ref().map(args::var).transpose());
+        let given: Vec<Option<Var>> = given.collect::<PyResult<_>>()?;
+        let rows = rows
+            .iter()
+            .map(|(table, ids, grad)| Ok((param_of(table)?, args::var(ids)?, args::var(grad)?)));
+        let rows: Vec<(Param, Var, Var)> = rows.collect::<PyResult<_>>()?;
+        run(py, || own.step_rows(&given, rows))
+    }
+
     /// Forgets the gradients that `backward` has accumulated.
     fn zero_grad(&self, py: Python<'_>) -> PyResult<()> {
         let own = self.get();

@@ -18,7 +18,7 @@ use crate::drafts::Open;
 use crate::executor::{self, Compiled, Donate, Report};
 use crate::state::State;
 use crate::tensor::Tensor;
-use crate::types::TypeArg;
+use crate::types::{DTypeArg, TypeArg};
 use crate::{args, call, errors, lines, show};
 
 /// A program: data that can be printed, saved and run, for any size of its symbols.
@@ -220,6 +220,17 @@ impl Program {
     /// left, so that no state changes.
     fn for_inference(&self, py: Python<'_>) -> PyResult<Program> {
         Program::new(py, self.core(py)?.for_inference())
+    }
+
+    /// The program in which calls of these ops take float32 in a narrow type, and give it back as float32.
+    ///
+    /// Args:
+    ///     dtype: The narrow type, bfloat16 or float16.
+    ///     ops: The names of ops.
+    fn narrowed(&self, py: Python<'_>, dtype: DTypeArg, ops: Vec<String>) -> PyResult<Program> {
+        let ops: Vec<&str> = ops.iter().map(String::as_str).collect();
+        let program = self.core(py)?;
+        Program::new(py, fluvial::narrowed(&program, dtype.0, &ops))
     }
 
     /// The program with the numbers that the states of the scope hold now as constants, which the compiler

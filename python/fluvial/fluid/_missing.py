@@ -39,11 +39,11 @@ NAMES: dict[str, dict[str, str]] = {
     "fluvial.fluid.dygraph": {
         "ProgramTranslator": "use `fluid.dygraph.declarative`, or `fluvial.function`",
         "Tracer": "use `fluid.dygraph.TracedLayer.trace`",
+        **dict.fromkeys(("static_runner", "StaticModelRunner"), "use `fluid.io.load_inference_model` and `fluid.Executor`"),
         "start_gperf_profiler": "use `fluid.profiler.profiler('CPU')`",
         "stop_gperf_profiler": "use `fluid.profiler.profiler('CPU')`",
     },
     "fluvial.fluid.contrib": {
-        "mixed_precision": "train in float32, or, for parts, cast to float16 and back with `layers.cast`",
         "slim": "no tools for smaller models are here",
         "quantize": "no tools for smaller models are here",
         "decoder": _DECODERS,

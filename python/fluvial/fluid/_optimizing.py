@@ -8,13 +8,15 @@ from typing import Any
 from .. import _core
 from .._fault import fault
 from ._lists import listed
+from . import _sparse
 from ..optimizer.lr import Schedule
-from ..regularizer import Regularizer
 from . import unique_name
 from ._rules import RULES
+from ._versions import formerly
 from .backward import append_backward
 from .clip import GradientClipBase, cut_down
 from .framework import (
+    CALLS,
     Program,
     State,
     Variable,
@@ -43,7 +45,10 @@ class Optimizer:
 
     #: The name of its rule.
     type = ""
+    #: Whether of sparse tables only the rows that were used are updated; whether others would change otherwise.
+    _by_rows = _lazy = False
 
+    @formerly("self learning_rate regularization name")
     def __init__(
         self,
         learning_rate: Any,
@@ -53,9 +58,6 @@ class Optimizer:
         name: str | None = None,
         **options: Any,
     ) -> None:
-        if isinstance(parameter_list, Regularizer):
-            # In Fluid 1.5 the penalty stands here.
-            parameter_list, regularization = None, parameter_list
         if not self.type:
             raise fault(TypeError, "`Optimizer` itself updates nothing", "use one such as `fluid.optimizer.SGD`")
         if isinstance(learning_rate, bool) or not (
@@ -211,33 +213,45 @@ class Optimizer:
         with block.building(), _core.no_grad():
             for var in params:
                 block.raw(var)
-            gradients = self._prepared(params, [block.raw(grad) for _, grad in pairs], block.raw)
+            raw = [block.raw(grad) for _, grad in pairs]
+            found = [_sparse.rows_of(grad, tensor) if self._by_rows else None for (_, grad), tensor in zip(pairs, raw)]
+            if self._lazy:
+                for var, known in zip(params, found):
+                    if known is None:
+                        _sparse.check_lazy(var)
+            gradients, rows = self._prepared(params, raw, block.raw, found)
             number = _core.reshape(block.raw(rate), ())
             with _core.updating():
-                self._append(program, params, gradients, number)
+                self._append(program, params, gradients, rows, number)
         block._version += 1
         block._states.update(name for name, _ in _core_states(block))
         return [self]
 
-    def _append(self, program: Program, params: list[Any], gradients: list[Any], number: Any) -> None:
+    def _append(self, program: Program, params: list[Any], gradients: list[Any], rows: Any, number: Any) -> None:
         """Appends the updates, under a name that no optimizer of other parameters has in this scope."""
         sources = [var.name for var in params]
         for count in range(100):
             name = program._named(f"{self._name}_{count}" if count else self._name, self)
             try:
-                return self._made(params, sources, lambda: number, name).step(gradients)
+                return self._made(params, sources, lambda: number, name).step(gradients, rows)
             except ValueError as error:
                 if "two optimizers named" not in str(error) or count == 99:
                     raise
 
-    def _prepared(self, params: list[Any], gradients: list[Any], value: Callable[[Any], Any]) -> list[Any]:
-        """Gradients cut down, with penalties."""
+    def _prepared(
+        self, params: list[Any], gradients: list[Any], value: Callable[[Any], Any], rows: list[Any]
+    ) -> tuple[list[Any], dict[int, tuple[Any, Any]]]:
+        """Gradients cut down, with penalties; and of tables, in their place, numbers of rows and their gradients."""
         found = cut_down(params, gradients, self._grad_clip)
+        of_rows: dict[int, tuple[Any, Any]] = {}
         for i, var in enumerate(params):
             penalty = var.regularizer or self.regularization
-            if penalty is not None:
+            if rows[i] is not None:
+                of_rows[i] = _sparse.updates(rows[i], found[i], value(var), penalty)
+                found[i] = None
+            elif penalty is not None:
                 found[i] = penalty.add_to(found[i], value(var))
-        return found
+        return found, of_rows
 
     def _settings(self, var: Any) -> dict[str, Any]:
         """Options of the rule that a parameter has for itself."""
@@ -256,7 +270,7 @@ class Optimizer:
             order += places
             described.append({"params": [sources[i] for i in places], **settings})
         rule = RULES[self.type](described, schedule=schedule, name=name, **self._options)
-        return _Ordered(rule, order)
+        return _Ordered(rule, order, sources)
 
     # At once --------------------------------------------------------------------------------------
 
@@ -307,9 +321,18 @@ class Optimizer:
         by_var = {id(var): grad for var, grad in pairs}
         present = [var for var in self._rule_params if id(var) in by_var]
         with _core.no_grad():
-            gradients = self._prepared(present, [by_var[id(var)]._value() for var in present], lambda var: var._tensor)
+            raw = [by_var[id(var)]._value() for var in present]
+            touched = [self._touched(var, tensor) for var, tensor in zip(present, raw)]
+            gradients, rows = self._prepared(present, raw, lambda var: var._tensor, touched)
             ready = {id(var): gradient for var, gradient in zip(present, gradients)}
-            self._rule.step([ready.get(id(var)) for var in self._rule_params])
+            places = {id(var): i for i, var in enumerate(self._rule_params)}
+            by_place = {places[id(present[i])]: pair for i, pair in rows.items()}
+            self._rule.step([ready.get(id(var)) for var in self._rule_params], by_place)
+
+    def _touched(self, var: Any, gradient: Any) -> Any:
+        """Under `dygraph.guard`: the rows of a table that were used since the last step, if others stay as they are."""
+        ids = (CALLS.touched or {}).pop(var.name, None) if self._lazy else None
+        return None if ids is None else _sparse.Rows(gradient, ids, _core.gather(gradient, ids, 0))
 
     def clear_gradients(self) -> None:
         """Forgets the gradients of all that it trains."""
@@ -382,11 +405,16 @@ class Remembered(Variable):
 class _Ordered:
     """A rule whose gradients come in another order than its groups have them."""
 
-    def __init__(self, rule: Any, order: list[int]) -> None:
-        self.rule, self.order = rule, order
+    def __init__(self, rule: Any, order: list[int], sources: list[Any]) -> None:
+        self.rule, self.order, self.sources = rule, order, sources
 
-    def step(self, gradients: list[Any]) -> None:
-        self.rule.step([gradients[i] for i in self.order])
+    def step(self, gradients: list[Any], rows: dict[int, tuple[Any, Any]]) -> None:
+        ordered = [gradients[i] for i in self.order]
+        if not rows:
+            self.rule.step(ordered)
+            return
+        tables = [(self.sources[i], ids, values) for i, (ids, values) in rows.items()]
+        self.rule._made(lambda: self.rule._descent.step_rows(ordered, tables))
 
     def _prefix(self) -> str:
         return f"{self.rule.name}."
@@ -398,7 +426,16 @@ class _Ordered:
     def load_state_dict(self, values: dict[str, Any]) -> None:
         start = self._prefix()
         plain = {name: value._value() if isinstance(value, Variable) else value for name, value in values.items()}
-        self.rule.load_state_dict({start + name: _core.tensor(value) for name, value in plain.items()})
+        known = self.rule.state_dict()
+        self.rule.load_state_dict(
+            {start + name: _as_number(_core.tensor(value), known.get(start + name)) for name, value in plain.items()}
+        )
+
+
+def _as_number(value: Any, known: Any) -> Any:
+    """A value of one element, which has an axis in Fluid, in the shape that it is kept in."""
+    is_number = known is not None and known.ndim == 0 and value.ndim == 1 and value.shape[0] == 1
+    return _core.reshape(value, ()) if is_number else value
 
 
 def _core_states(block: Any) -> list[tuple[str, str]]:

@@ -191,6 +191,45 @@ class ModelAverage(_Averaged):
         for state in self._counts:
             state._stop_gradient = True
 
+    def _no_step(self, *_: Any, **__: Any) -> Any:
+        raise fault(
+            RuntimeError,
+            "`ModelAverage` keeps means, and trains nothing",
+            "call this of the optimizer that trains, and `apply` of this one",
+        )
+
+    # Fluid's class has them from `Optimizer`; they do nothing of use there either.
+    def minimize(
+        self, loss: Any, startup_program: Any = None, parameter_list: Any = None, no_grad_set: Any = None,
+        grad_clip: Any = None,
+    ) -> Any:  # fmt: skip
+        """Refused."""
+        return self._no_step()
+
+    def backward(
+        self, loss: Any, startup_program: Any = None, parameter_list: Any = None, no_grad_set: Any = None,
+        callbacks: Any = None,
+    ) -> Any:  # fmt: skip
+        """Refused."""
+        return self._no_step()
+
+    def apply_gradients(self, params_grads: Any) -> Any:
+        """Refused."""
+        return self._no_step()
+
+    def apply_optimize(self, loss: Any, startup_program: Any, params_grads: Any) -> Any:
+        """Refused."""
+        return self._no_step()
+
+    def load(self, stat_dict: Any) -> Any:
+        """Refused: it is for optimizers under `dygraph.guard`."""
+        return self._no_step()
+
+    def get_opti_var_name_list(self) -> list[str]:
+        """Names of what it remembers."""
+        sums = [f"{name}_{part}" for name, _ in self._names for part in ("sum_now", "sum_old")]
+        return [*(state.name for state in self._counts), *sums]
+
     def _averages(self, state: Any) -> dict[str, Any]:
         count = sum(int(state[part.name].item()) for part in self._counts[1:])
         if count == 0:

@@ -8,6 +8,7 @@ from typing import Any
 from .. import _core
 from .._fault import fault
 from .._ragged import Ragged
+from . import _sparse
 from .framework import Block, Parameter, Program, Variable
 
 __all__ = ["append_backward", "gradients"]
@@ -105,15 +106,14 @@ def append_backward(
         return pairs
     with block.building():
         number = loss_tensor(block, loss)
-        found = _core.grad(
-            number, [block.raw(var) for var in chosen], create_graph=True, allow_unused=True,
-            constants=constants_for(block, no_grad_set),
-        )  # fmt: skip
-        for var, gradient in zip(chosen, found):
+        found = _sparse.differentiated(block, number, chosen, constants_for(block, no_grad_set))
+        for var, (gradient, rows) in zip(chosen, found):
             if gradient is not None:
                 name = f"{var.name}@GRAD"
                 block.vars.pop(name, None)
-                pairs.append((var, block.made(gradient, name)))
+                made = block.made(gradient, name)
+                made._rows = rows
+                pairs.append((var, made))
     return pairs
 
 
@@ -126,11 +126,25 @@ def gradient_of(program: Program, name: str) -> bool:
     with block.building():
         number = loss_tensor(block, program._losses[-1])
         constants = constants_for(block, program._no_grad)
-        (found,) = _core.grad(number, [block.raw(var)], create_graph=True, allow_unused=True, constants=constants)
+        (found,) = _of_values(number, [block.raw(var)], constants)
         if found is None:
             return False
         block.made(found, f"{name}@GRAD")
     return True
+
+
+def _rows(value: Any) -> Any:
+    return value.data if isinstance(value, Ragged) else value
+
+
+def _of_values(number: Any, values: list[Any], constants: list[Any]) -> list[Any]:
+    """Gradients for tensors, and for sequences, which are sequences of the same lengths."""
+    tensors = [_rows(value) for value in values]
+    found = _core.grad(number, tensors, create_graph=True, allow_unused=True, constants=constants)
+    return [
+        value._with(gradient) if isinstance(value, Ragged) and gradient is not None else gradient
+        for value, gradient in zip(values, found)
+    ]
 
 
 def gradients(
@@ -157,16 +171,13 @@ def gradients(
     with block.building():
         total: Any = None
         for out, factor in zip(outs, factors):
-            tensor = block.raw(out)
+            tensor = _rows(block.raw(out))
             if factor is not None:
-                weight = block.raw(factor)
+                weight = _rows(block.raw(factor))
                 tensor = tensor * (_core.reshape(weight, tuple(tensor.shape)) if weight.ndim != tensor.ndim else weight)
             tensor = tensor if tensor.ndim == 0 else _core.sum(tensor)
             total = tensor if total is None else total + tensor
-        results = _core.grad(
-            total, [block.raw(var) for var in ins], create_graph=True, allow_unused=True,
-            constants=constants_for(block, no_grad_set),
-        )  # fmt: skip
+        results = _of_values(total, [block.raw(var) for var in ins], constants_for(block, no_grad_set))
         for var, gradient in zip(ins, results):
             found.append(None if gradient is None else block.made(gradient, label=f"{var.name}@GRAD"))
     return found

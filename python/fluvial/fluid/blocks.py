@@ -66,6 +66,10 @@ class _Calls(threading.local):
     keeps_gradients = True
     #: Whether layers that are called at once are in training: `model.eval()` says no.
     training = True
+    #: Whether the program of a layer is being traced for use.
+    traces = False
+    #: Numbers of rows of tables that were looked up at once since the last step, if an optimizer asks for them.
+    touched: dict[str, Any] | None = None
 
 
 CALLS = _Calls()
@@ -96,6 +100,8 @@ class Block:
         self._values: dict[str, Any] = {}
         #: Values of one element that are 0-d in the core, with one axis.
         self._lifted: dict[str, tuple[Any, Any]] = {}
+        #: Rows of tables that were looked up: numbers and rows, by the table's name; see `_sparse`.
+        self._looked_up: dict[str, list[tuple[Any, Any]]] = {}
         #: States that were declared in this block.
         self._states: set[str] = set()
         #: Names of outer blocks by the name of the input that stands for them.
@@ -317,7 +323,9 @@ class Block:
         """A variable of `create_var` that is read before it is written is an input, as in Fluid."""
         from .layers.io import input_of
 
-        value = self._values[var.name] = input_of(var.name, var._shape or (), var._dtype, var.lod_level)
+        value = self._values[var.name] = input_of(
+            var.name, var._shape or (), var._dtype, var.lod_level, var._own_rows
+        )
         var.is_data = True
         return value
 
@@ -354,7 +362,8 @@ class Block:
 
     def kept(self) -> tuple[Any, ...]:
         """What it knows of values and states, for `restore`."""
-        return dict(self._values), set(self._states), dict(self._lifted)
+        rows = {name: list(uses) for name, uses in self._looked_up.items()}
+        return dict(self._values), set(self._states), dict(self._lifted), rows
 
     def restore(self, kept: tuple[Any, ...]) -> None:
         """Forgets what it has got to know since `kept`.
@@ -363,6 +372,7 @@ class Block:
             kept: What `kept` gave.
         """
         self._values, self._states, self._lifted = dict(kept[0]), set(kept[1]), dict(kept[2])
+        self._looked_up = {name: list(uses) for name, uses in kept[3].items()}
 
     def _differ(self, var: Variable) -> None:
         """Makes a constant a value of its own, whose gradient can be asked for: blocks inside have copies of constants."""

@@ -12,6 +12,7 @@ from .._fault import fault
 from .._ragged import Ragged
 from .._tree import same_sizes
 from . import unique_name
+from ._versions import LAYERS, order_of
 from .blocks import CALLS, Operator, State
 from .core import VarType
 from .framework import default_main_program, default_startup_program
@@ -65,6 +66,9 @@ def dygraph_tensor(var: Variable) -> Any:
         var._follow_gradient()
     if isinstance(tensor, _core.Tensor) and tensor.ndim == 0:
         tensor = _core.reshape(tensor, (1,))
+    if CALLS.traces and isinstance(tensor, _core.Tensor) and tensor.is_tracked and not tensor.is_symbolic:
+        # What a layer holds besides its parameters is a constant of the traced program, as in Fluid.
+        return tensor.detach()
     return tensor
 
 
@@ -257,12 +261,21 @@ def _reconcile(given: list[Any], options: dict[str, Any], front: bool) -> bool:
     if len(tensors) < 2:
         return False
     known = list(tensors[0][0][tensors[0][1]].shape)
-    changed = False
+
+    def axes(sizes: list[Any]) -> list[int]:
+        return [i if front else -1 - i for i in range(min(len(known), len(sizes)))]
+
     for holder, key in tensors[1:]:
+        sizes = list(holder[key].shape)
+        for axis in axes(sizes):
+            # An open size that meets a known one is that one.
+            if not isinstance(known[axis], int) and isinstance(sizes[axis], int) and sizes[axis] != 1:
+                known[axis] = sizes[axis]
+    changed = False
+    for holder, key in tensors:
         tensor = holder[key]
         sizes = list(tensor.shape)
-        for i in range(min(len(known), len(sizes))):
-            axis = i if front else -1 - i
+        for axis in axes(sizes):
             one, other = known[axis], sizes[axis]
             is_one = isinstance(one, int) and one == 1
             if repr(one) != repr(other) and not is_one and not isinstance(other, int):
@@ -309,9 +322,13 @@ def layer(function: Callable[..., Any]) -> Callable[..., Any]:
     except ValueError:
         names = []
     has_phase = "is_test" in names
+    former = LAYERS.get(kind)
+    ordered = None if former is None else order_of(function, former)
 
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Any:
+        if ordered is not None:
+            args, named = ordered(args, named)
         if CALLS.block is not None or CALLS.depth or _has_tensors((*args, *named.values())):
             # Called from inside of another one, or from elsewhere, with tensors.
             return function(*args, **named)
@@ -329,6 +346,8 @@ def layer(function: Callable[..., Any]) -> Callable[..., Any]:
         store(result, out)
         return out
 
+    if former is not None:
+        call.former = former.split()  # type: ignore[attr-defined]
     return call
 
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import _core
+from ..layers._names import Owner
+from ..layers._net import table_rows
 from .framework import Variable, layer
-from .layer_helper import LayerHelper
-from .layers.io import declared
+from .layers.io import declared, open_sizes
 
 __all__ = ["data", "embedding", "one_hot"]
 
@@ -22,7 +23,7 @@ def data(name: str, shape: Sequence[int | None], dtype: Any = "float32", lod_lev
         dtype: Its element type.
         lod_level: How many levels of sequences its rows have.
     """
-    return declared(name, [-1 if size is None else size for size in shape], dtype, lod_level)
+    return declared(name, open_sizes(shape), dtype, lod_level)
 
 
 @layer
@@ -40,20 +41,13 @@ def embedding(
     Args:
         input: The numbers.
         size: The number of rows and their size.
-        is_sparse: For Fluid's programs: gradients are dense.
+        is_sparse: Whether optimizers may update the rows that were used alone.
         is_distributed: For Fluid's programs: there is one machine.
         padding_idx: The number of a row that counts as zeros.
         param_attr: What is said of the table.
         dtype: Its element type.
     """
-    helper = LayerHelper("embedding")
-    table = helper.create_parameter(param_attr, list(size), dtype)
-    place = None if padding_idx is None else padding_idx % size[0]
-    found = _core.embedding(input, table)
-    if place is None:
-        return found
-    is_padding = _core.eq(input, place)
-    return _core.where(_core.reshape(is_padding, (*is_padding.shape, 1)), _core.zeros_like(found), found)
+    return table_rows(Owner("embedding"), input, size, is_sparse, padding_idx, param_attr, dtype)
 
 
 @layer

@@ -185,11 +185,17 @@ class Executor:
             values = _run(program, feed, fetch)
         return [_returned(value, return_numpy) for value in values]
 
-    def infer_from_dataset(self, *_: Any, **__: Any) -> None:
+    def infer_from_dataset(
+        self, program: Any = None, dataset: Any = None, scope: Any = None, thread: int = 0, debug: bool = False,
+        fetch_list: Any = None, fetch_info: Any = None, print_period: int = 100,
+    ) -> None:  # fmt: skip
         """Refused; see `train_from_dataset`."""
         self.train_from_dataset()
 
-    def train_from_dataset(self, *_: Any, **__: Any) -> None:
+    def train_from_dataset(
+        self, program: Any = None, dataset: Any = None, scope: Any = None, thread: int = 0, debug: bool = False,
+        fetch_list: Any = None, fetch_info: Any = None, print_period: int = 100,
+    ) -> None:  # fmt: skip
         """Refused: Fluid's datasets are read by its own processes."""
         raise fault(
             NotImplementedError,
@@ -374,7 +380,26 @@ def _fed(program: Program, runnable: Any, feed: dict[str, Any]) -> dict[str, Any
             f"what is run needs {', '.join(f'`{name}`' for name in missing)}, which is not fed",
             "add it to `feed`, or fetch what does not need it from `program.clone(for_test=True)`",
         )
+    _one_batch(block, feed, wanted)
     return {name: value for name, value in found.items() if name in wanted}
+
+
+def _one_batch(block: Any, feed: dict[str, Any], wanted: Any) -> None:
+    """Refuses inputs with different numbers of rows, whose first sizes are both those of the batch."""
+    first: tuple[str, int] | None = None
+    for name, value in feed.items():
+        var, shape = block.vars.get(name), getattr(value, "shape", None)
+        if name not in wanted or not var.is_data or var.lod_level or var._own_rows or not isinstance(shape, tuple) or not shape:
+            continue
+        if not var._shape or var._shape[0] != -1 or len(shape) != len(var._shape):
+            continue
+        if first is not None and first[1] != shape[0]:
+            raise fault(
+                ValueError,
+                f"`{name}` is fed with {shape[0]} rows, and `{first[0]}` with {first[1]}: the first size of both is the batch",
+                f"declare `{name}` with a first size of its own: `layers.data({name!r}, shape=[-1, …])`",
+            )
+        first = (name, shape[0])
 
 
 def _put(var: State, value: Any) -> None:

@@ -43,6 +43,8 @@ class Program:
         self._is_test = False
         #: States that running this program makes anew, if it is a startup program.
         self._made: dict[str, State] = {}
+        #: Tables whose rows are looked up with `is_sparse`.
+        self._sparse: set[str] = set()
         #: Gradients of losses by name, for those that are fetched later.
         self._losses: list[Variable] = []
         #: Names of what these gradients do not pass.
@@ -173,7 +175,7 @@ class Program:
             closed = closed.for_inference()
         copy = Program._of(closed, self)
         copy._seed, copy._is_test = self._seed, for_test
-        copy._made = dict(self._made)
+        copy._made, copy._sparse = dict(self._made), set(self._sparse)
         copy._losses = [] if for_test else [copy.global_block().var(loss.name) for loss in self._losses]
         copy._no_grad = self._no_grad
         copy._optimizers = dict(self._optimizers)
@@ -213,12 +215,19 @@ class Program:
                     block.made(value, name)
         for name, var in old.items():
             if var.is_data and name not in block.vars:
-                block.declare(name, var._shape or (), var._dtype, var.lod_level)
+                block.declare(name, var._shape or (), var._dtype, var.lod_level)._own_rows = var._own_rows
             mine = block.vars.get(name)
             if mine is not None and not isinstance(mine, State):
                 mine._stop_gradient, mine.lod_level, mine.is_data = var._stop_gradient, var.lod_level, var.is_data
                 mine._shape, mine._dtype = var._shape, var._dtype
         return program
+
+    def _replace(self, closed: Any) -> None:
+        """Goes on with another program of the core, whose outputs are the variables of this one."""
+        block, other = self.global_block(), Program._of(closed, self).global_block()
+        block._core, block._values, block._states = other._core, other._values, other._states
+        block._lifted, block._looked_up = {}, {}
+        block._version += 1
 
     @property
     def desc(self) -> _Desc:
@@ -333,6 +342,16 @@ def program_guard(main_program: Program, startup_program: Program | None = None)
         switch_main_program(former)
         if former_startup is not None:
             switch_startup_program(former_startup)
+
+
+@contextlib.contextmanager
+def _dygraph_guard(tracer: Any) -> Iterator[None]:
+    """A scope in which ops run at once, or, with nothing given, are appended to a program."""
+    former, CALLS.dygraph = CALLS.dygraph, tracer is not None
+    try:
+        yield
+    finally:
+        CALLS.dygraph = former
 
 
 @contextlib.contextmanager

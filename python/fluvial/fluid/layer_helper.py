@@ -119,6 +119,12 @@ class LayerHelper:
             return CALLS.owner._next_parameter(self, attr, shape, dtype, is_bias, default_initializer)
         return _tensor(self.new_parameter(attr, shape, dtype, is_bias, default_initializer, stop_gradient))
 
+    def looked_up(self, table: Any, ids: Any, rows: Any) -> None:
+        """Hears of rows of a table that were looked up, whose gradients are those of rows; see `_sparse`."""
+        from . import _sparse
+
+        _sparse.looked_up(table, ids, rows)
+
     def new_parameter(
         self,
         attr: Any,

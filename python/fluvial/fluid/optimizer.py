@@ -7,8 +7,9 @@ from typing import Any
 
 from .._fault import fault
 from ._optimizing import Optimizer
+from ._versions import formerly
 from .averages import ExponentialMovingAverage, LookaheadOptimizer, ModelAverage, RecomputeOptimizer
-from .framework import Variable
+from .framework import CALLS, Variable
 
 __all__ = [
     "SGD", "Momentum", "Adagrad", "Adam", "Adamax", "Dpsgd", "DecayedAdagrad", "Ftrl", "SGDOptimizer",
@@ -19,15 +20,11 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _nesterov(parameter_list: Any, use_nesterov: Any) -> tuple[Any, bool]:
-    # In Fluid 1.5 `use_nesterov` stands before the parameters.
-    return (None, parameter_list) if isinstance(parameter_list, bool) else (parameter_list, bool(use_nesterov))
-
-
 class SGDOptimizer(Optimizer):
     """`w -= learning_rate * g`."""
 
     type = "sgd"
+    _by_rows = True
 
 
 class MomentumOptimizer(Optimizer):
@@ -42,14 +39,14 @@ class MomentumOptimizer(Optimizer):
 
     type = "momentum"
 
+    @formerly("self learning_rate momentum use_nesterov regularization name")
     def __init__(
         self, learning_rate: Any, momentum: float, parameter_list: Any = None, use_nesterov: bool = False,
         regularization: Any = None, grad_clip: Any = None, name: str | None = None,
     ) -> None:  # fmt: skip
-        parameter_list, use_nesterov = _nesterov(parameter_list, use_nesterov)
         super().__init__(
             learning_rate, parameter_list, regularization, grad_clip, name, momentum=float(momentum),
-            nesterov=use_nesterov,
+            nesterov=bool(use_nesterov),
         )  # fmt: skip
 
 
@@ -65,6 +62,7 @@ class LarsMomentumOptimizer(Optimizer):
 
     type = "lars_momentum"
 
+    @formerly("self learning_rate momentum lars_coeff lars_weight_decay regularization name")
     def __init__(
         self, learning_rate: Any, momentum: float, lars_coeff: float = 0.001, lars_weight_decay: float = 0.0005,
         parameter_list: Any = None, regularization: Any = None, grad_clip: Any = None, name: str | None = None,
@@ -85,7 +83,9 @@ class AdagradOptimizer(Optimizer):
     """
 
     type = "adagrad"
+    _by_rows = True
 
+    @formerly("self learning_rate epsilon regularization name initial_accumulator_value")
     def __init__(
         self, learning_rate: Any, epsilon: float = 1e-6, parameter_list: Any = None, regularization: Any = None,
         grad_clip: Any = None, name: str | None = None, initial_accumulator_value: float = 0.0,
@@ -104,22 +104,21 @@ class AdamOptimizer(Optimizer):
         beta1: How much of the first moment is kept.
         beta2: How much of the second moment is kept.
         epsilon: Keeps the divisor from zero.
-        lazy_mode: For Fluid's programs: gradients are dense, so that all rows are updated.
+        lazy_mode: Whether of tables with `is_sparse`, rows that a batch has not used stay as they are, with their moments.
     """
 
     type = "adam"
 
+    @formerly("self learning_rate beta1 beta2 epsilon regularization name lazy_mode")
     def __init__(
         self, learning_rate: Any = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8,
         parameter_list: Any = None, regularization: Any = None, grad_clip: Any = None, name: str | None = None,
         lazy_mode: bool = False,
     ) -> None:  # fmt: skip
-        if lazy_mode:
-            raise fault(
-                NotImplementedError,
-                "`lazy_mode` updates only the rows of a table that a batch has used",
-                "leave it out, or use `fl.optimizer.lookup` and `minimize_rows`",
-            )
+        self._lazy = bool(lazy_mode)
+        self._by_rows = self._lazy
+        if lazy_mode and CALLS.touched is None:
+            CALLS.touched = {}
         super().__init__(
             learning_rate, parameter_list, regularization, grad_clip, name, beta1=_number(beta1), beta2=_number(beta2),
             epsilon=float(epsilon),
@@ -144,6 +143,7 @@ class AdamaxOptimizer(Optimizer):
 
     type = "adamax"
 
+    @formerly("self learning_rate beta1 beta2 epsilon regularization name")
     def __init__(
         self, learning_rate: Any = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8,
         parameter_list: Any = None, regularization: Any = None, grad_clip: Any = None, name: str | None = None,
@@ -186,6 +186,7 @@ class DecayedAdagradOptimizer(Optimizer):
 
     type = "decayed_adagrad"
 
+    @formerly("self learning_rate decay epsilon regularization name")
     def __init__(
         self, learning_rate: Any, decay: float = 0.95, epsilon: float = 1e-6, parameter_list: Any = None,
         regularization: Any = None, grad_clip: Any = None, name: str | None = None,
@@ -206,6 +207,7 @@ class AdadeltaOptimizer(Optimizer):
 
     type = "adadelta"
 
+    @formerly("self learning_rate epsilon rho regularization name")
     def __init__(
         self, learning_rate: Any, epsilon: float = 1e-6, rho: float = 0.95, parameter_list: Any = None,
         regularization: Any = None, grad_clip: Any = None, name: str | None = None,
@@ -228,6 +230,7 @@ class RMSPropOptimizer(Optimizer):
 
     type = "rmsprop"
 
+    @formerly("self learning_rate rho epsilon momentum centered regularization name")
     def __init__(
         self, learning_rate: Any, rho: float = 0.95, epsilon: float = 1e-6, momentum: float = 0.0,
         centered: bool = False, parameter_list: Any = None, regularization: Any = None, grad_clip: Any = None,
@@ -251,6 +254,7 @@ class FtrlOptimizer(Optimizer):
 
     type = "ftrl"
 
+    @formerly("self learning_rate l1 l2 lr_power regularization name")
     def __init__(
         self, learning_rate: Any, l1: float = 0.0, l2: float = 0.0, lr_power: float = -0.5, parameter_list: Any = None,
         regularization: Any = None, grad_clip: Any = None, name: str | None = None,
@@ -275,6 +279,7 @@ class LambOptimizer(Optimizer):
 
     type = "lamb"
 
+    @formerly("self learning_rate lamb_weight_decay beta1 beta2 epsilon regularization exclude_from_weight_decay_fn name")
     def __init__(
         self, learning_rate: Any = 0.001, lamb_weight_decay: float = 0.01, beta1: float = 0.9, beta2: float = 0.999,
         epsilon: float = 1e-6, parameter_list: Any = None, regularization: Any = None, grad_clip: Any = None,
@@ -292,23 +297,33 @@ class LambOptimizer(Optimizer):
         return {}
 
 
-class _Refused:
-    _what, _remedy = "", ""
-
-    def __init__(self, *_: Any, **__: Any) -> None:
-        raise fault(NotImplementedError, f"`{type(self).__name__}` {self._what}", self._remedy)
-
-
-class DGCMomentumOptimizer(_Refused):
+class DGCMomentumOptimizer(MomentumOptimizer):
     """Refused: gradients are not sent anywhere."""
 
-    _what, _remedy = "compresses gradients that are sent between machines", "use `MomentumOptimizer`"
+    def __init__(
+        self, learning_rate: Any, momentum: float, rampup_begin_step: int, rampup_step: int = 1,
+        sparsity: Any = (0.999,), use_nesterov: bool = False, local_grad_clip_norm: float | None = None,
+        num_trainers: int | None = None, regularization: Any = None, name: str | None = None, **_: Any,
+    ) -> None:  # fmt: skip
+        raise fault(
+            NotImplementedError,
+            "`DGCMomentumOptimizer` compresses gradients that are sent between machines",
+            "use `MomentumOptimizer`",
+        )
 
 
-class PipelineOptimizer(_Refused):
+class PipelineOptimizer(Optimizer):
     """Refused: a program is not cut over devices."""
 
-    _what, _remedy = "cuts a program over several devices", "use the inner optimizer; one process uses all cores"
+    def __init__(
+        self, optimizer: Any, cut_list: Any = None, place_list: Any = None, concurrency_list: Any = None,
+        queue_size: int = 30, sync_steps: int = 1, start_cpu_core_id: int = 0,
+    ) -> None:  # fmt: skip
+        raise fault(
+            NotImplementedError,
+            "`PipelineOptimizer` cuts a program over several devices",
+            "use the inner optimizer; one process uses all cores",
+        )
 
 
 SGD, Momentum, Adagrad, Adam, Adamax = SGDOptimizer, MomentumOptimizer, AdagradOptimizer, AdamOptimizer, AdamaxOptimizer

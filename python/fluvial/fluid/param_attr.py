@@ -63,11 +63,21 @@ class WeightNormParamAttr(ParamAttr):
 
     Args:
         dim: The axis whose slices have a length each.
-        settings: Those of `ParamAttr`.
+        name: Its name; like what follows, see `ParamAttr`.
     """
 
-    def __init__(self, dim: int | None = None, **settings: Any) -> None:
-        super().__init__(**settings)
+    def __init__(
+        self,
+        dim: int | None = None,
+        name: str | None = None,
+        initializer: Any = None,
+        learning_rate: float = 1.0,
+        regularizer: Any = None,
+        trainable: bool = True,
+        gradient_clip: Any = None,
+        do_model_average: bool = False,
+    ) -> None:
+        super().__init__(name, initializer, learning_rate, regularizer, trainable, gradient_clip, do_model_average)
         raise fault(
             NotImplementedError,
             "weights as length and direction are not in this front",

@@ -51,6 +51,11 @@ class GeneratorLoader:
         drop_last: bool = True,
     ) -> None:
         self._vars: list[Variable] = [] if feed_list is None else variables_of(feed_list)
+        if in_dygraph_mode() and not iterable:
+            import warnings
+
+            warnings.warn("where ops run at once, a loader is iterable: `iterable=False` is not heard", stacklevel=3)
+            iterable = return_list = True
         self._capacity, self._iterable, self._return_list = int(capacity or 1), iterable, return_list
         self._batches: Callable[[], Any] | None = None
         self._current: Iterator[Any] | None = None
@@ -112,7 +117,12 @@ class GeneratorLoader:
         self._batches = reader
         return self
 
-    decorate_sample_generator = set_sample_generator
+    def decorate_sample_generator(
+        self, sample_generator: Callable[[], Any], batch_size: int, drop_last: bool = True, places: Any = None
+    ) -> GeneratorLoader:
+        """`set_sample_generator` under the name of Fluid 1.5."""
+        return self.set_sample_generator(sample_generator, batch_size, drop_last, places)
+
     decorate_sample_list_generator = set_sample_list_generator
     decorate_batch_generator = set_batch_generator
 

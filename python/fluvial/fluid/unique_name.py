@@ -64,3 +64,26 @@ def guard(new_generator: UniqueNameGenerator | str | bytes | None = None) -> Ite
         yield
     finally:
         switch(former)
+
+
+def counted() -> dict[str, int]:
+    """How often each key was asked for so far; see `again`."""
+    return dict(_Current.generator.ids)
+
+
+@contextlib.contextmanager
+def again(before: dict[str, int]) -> Iterator[None]:
+    """A scope for lines that run a second time, from counts that `counted` gave before the first time: layers, and so
+    their parameters, have the names that they had then. Variables that they make have new names.
+
+    Args:
+        before: The counts before the first time.
+    """
+    generator = _Current.generator
+    after = dict(generator.ids)
+    made = {key: number for key, number in after.items() if key.endswith(".tmp")}
+    generator.ids = {**before, **made}
+    try:
+        yield
+    finally:
+        generator.ids = {key: max(after.get(key, 0), generator.ids.get(key, 0)) for key in {**after, **generator.ids}}

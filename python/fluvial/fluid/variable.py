@@ -46,6 +46,10 @@ class Variable:
     _sizes: tuple[Any, ...] = ()
     #: Of integers that are sizes: the values, as far as they are known before a run.
     _numbers: tuple[int | None, ...] | None = None
+    #: Of inputs: whether the first size is its own, not that of the batch.
+    _own_rows = False
+    #: Of gradients of tables: those of the rows that were used; see `_sparse`.
+    _rows: Any = None
     #: Makes NumPy leave operators between an array and a variable to the variable.
     __array_ufunc__ = None
 

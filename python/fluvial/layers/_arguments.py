@@ -94,6 +94,11 @@ def sizes_of(shape: Any, count: int | None = None) -> list[Any]:
     return [size_of(size) for size in shape]
 
 
+def axes_of(layout: str) -> int:
+    """The number of axes of an image, or of a volume, besides batch and channels."""
+    return 3 if layout in ("NCDHW", "NDHWC") else 2
+
+
 def channels_first(x: Tensor, layout: str, what: str = "data_format") -> tuple[Tensor, bool]:
     """The values with channels as axis 1, and whether they were the last axis."""
     if layout in ("NCHW", "NCDHW", "AnyLayout"):

@@ -112,6 +112,13 @@ class Owner:
         buffer.share(named)
         return keep(named, buffer)
 
+    def rows(self, table: Any, ids: Any, is_sparse: bool) -> Any:
+        """Rows of a table by number. `fluvial.fluid` hears of those that are sparse: there, updates may leave other rows alone."""
+        found = _core.embedding(ids, table)
+        if is_sparse and self._front is not None:
+            self._front.looked_up(table, ids, found)
+        return found
+
     def _next(self, part: str) -> str:
         self._counts[part] += 1
         return f"{self.name}.{part}_{self._counts[part] - 1}"

@@ -10,6 +10,7 @@ from .._sequence import listed
 from ..initializer import Constant, Normal, Scaled
 from ._activations import activation
 from ._arguments import (
+    axes_of,
     axis_of,
     channels_back,
     channels_first,
@@ -56,7 +57,7 @@ def by_columns(attr: AttrLike) -> AttrLike:
 
 def fc(
     input: Tensor | Sequence[Tensor],
-    size: int,
+    size: int | Tensor,
     num_flatten_dims: int = 1,
     param_attr: AttrLike | Sequence[AttrLike] = None,
     bias_attr: AttrLike = None,
@@ -68,7 +69,8 @@ def fc(
 
     Args:
         input: A tensor; or several, whose results are added.
-        size: The number of outputs.
+        size: The number of outputs; or the weight itself, `[in, out]`. Then there is a bias only if something is said
+            of it.
         num_flatten_dims: The number of axes that stay as they are; -1 for all but the last.
         param_attr: What is said of the weight; a list has one for each input.
         bias_attr: What is said of the bias; False leaves it out.
@@ -90,6 +92,10 @@ def fc(
             f"{len(attrs)} attributes for {len(inputs)} inputs",
             "give one attribute, or one for each input",
         )
+    given: Any = None
+    if isinstance(size, (_core.Tensor, _core.Parameter)):
+        given = _weight_given(size, len(inputs), param_attr)
+        size, bias_attr = known(given.shape[1], "the number of outputs"), False if bias_attr is None else bias_attr
     total: Any = None
     with owner.scope():
         for x, attr in zip(inputs, attrs):
@@ -102,11 +108,20 @@ def fc(
                 )
             width = product(x.shape[stay:], "the number of inputs")
             rows = _core.flatten(x, stay, -1) if x.ndim > stay + 1 else x
-            weight = owner.weight(by_columns(attr), (width, size), x.dtype)
+            weight = given if given is not None else owner.weight(by_columns(attr), (width, size), x.dtype)
             y = _core.matmul(rows, weight)
             total = y if total is None else total + y
         bias = owner.bias(bias_attr, (size,), inputs[0].dtype)
         return activation(total if bias is None else total + bias, act)
+
+
+def _weight_given(weight: Any, n_inputs: int, attr: Any) -> Any:
+    """The weight that `fc` was given in place of a size."""
+    if weight.ndim != 2:
+        raise fault(ValueError, f"a weight of `fc` has two axes, not {weight.ndim}", "give `[in, out]`, or a size")
+    if n_inputs != 1 or attr is not None:
+        raise fault(ValueError, "a weight that is given is that of one input, and nothing else is said of it")
+    return weight
 
 
 def _convolved(
@@ -188,7 +203,7 @@ def conv2d(
         (2, 4, 5, 5)
     """
     return _convolved(
-        2, input, num_filters, filter_size, stride, padding, dilation, groups, param_attr,
+        axes_of(data_format), input, num_filters, filter_size, stride, padding, dilation, groups, param_attr,
         bias_attr, act, name, data_format,
     )  # fmt: skip
 
@@ -306,7 +321,7 @@ def conv2d_transpose(
         (2, 4, 10, 10)
     """
     return _transposed(
-        2, input, num_filters, output_size, filter_size, padding, stride, dilation, groups,
+        axes_of(data_format), input, num_filters, output_size, filter_size, padding, stride, dilation, groups,
         param_attr, bias_attr, act, name, data_format,
     )  # fmt: skip
 
@@ -345,7 +360,7 @@ def pool2d(
         (1, 2, 1, 1)
     """
     return pooled(
-        2, input, pool_size, pool_type, pool_stride, pool_padding, global_pooling, ceil_mode,
+        axes_of(data_format), input, pool_size, pool_type, pool_stride, pool_padding, global_pooling, ceil_mode,
         exclusive, data_format,
     )  # fmt: skip
 
@@ -365,7 +380,8 @@ def embedding(
     Args:
         input: The numbers.
         size: The number of rows and their size.
-        is_sparse: For Fluid's programs; gradients are dense.
+        is_sparse: Whether optimizers of `fluvial.fluid` may update the rows that were used alone; elsewhere gradients are
+            dense.
         is_distributed: For Fluid's programs; there is one machine.
         padding_idx: The number, counted from the end if negative, whose row reads as zeros and is not
             trained.
@@ -377,11 +393,17 @@ def embedding(
         >>> fl.layers.embedding(fl.tensor([[1], [2]]), size=[10, 4]).shape
         (2, 4)
     """
-    owner = Owner("embedding", name)
+    ids = positions(classes(input))
+    return table_rows(Owner("embedding", name), ids, size, is_sparse, padding_idx, param_attr, dtype)
+
+
+def table_rows(
+    owner: Owner, ids: Tensor, size: Sequence[int], is_sparse: bool, padding_idx: int | None, attr: AttrLike, dtype: DTypeLike
+) -> Tensor:
+    """Rows of a table by number, along a new last axis; the row of the padding reads as zeros."""
     with owner.scope():
-        table = owner.weight(param_attr, tuple(listed(size, "sizes")), dtype)
-        ids = positions(classes(input))
-        rows = _core.embedding(ids, table)
+        table = owner.weight(attr, tuple(listed(size, "sizes")), dtype)
+        rows = owner.rows(table, ids, is_sparse)
         if padding_idx is None:
             return rows
         padding = padding_idx if padding_idx >= 0 else size[0] + padding_idx

@@ -14,6 +14,17 @@ DRAWN = {
 }  # fmt: skip
 
 
+class raw:
+    """A module of `fluid.layers` with its functions as they are written, over tensors."""
+
+    def __init__(self, module):
+        self._module = module
+
+    def __getattr__(self, name):
+        found = getattr(self._module, name)
+        return getattr(found, "__wrapped__", found)
+
+
 def typed(array, batch):
     """The type of an array; a first size that is the batch's only the run knows."""
     sizes = [str(size) for size in array.shape]

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from layer_checks import check, numbers, run
+from layer_checks import check, numbers, raw, run
 
 import fluvial as fl
 from fluvial.fluid.layers import nn, tensor
 
+nn, tensor = raw(nn), raw(tensor)
 X = numbers(4, 3)
 CUBE = numbers(2, 3, 4)
 

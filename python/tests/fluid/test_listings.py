@@ -5,13 +5,15 @@ Left out of the comparison are four things that Fluid's API itself asks for: axe
 `stop_gradient`, which computes nothing: gradients of a program can be differentiated again.
 """
 
+import math
 import re
+from collections import Counter
 
 import fluvial as fl
 import fluvial.fluid as fluid
 import fluvial.fluid.layers as layers
 
-CALL = re.compile(r"^  (?:(?P<outs>%.+) = )?(?P<op>\w+)(?P<attrs>\{.*\})?\((?P<args>.*)\)(?: : (?P<types>.*))?$")
+CALL = re.compile(r"^  (?:(?P<outs>%[\w.]+(?:, %[\w.]+)*) = )?(?P<op>\w+)(?P<attrs>\{.*\})?\((?P<args>[^()]*)\)(?: : (?P<types>[^()]*))?$")
 
 
 def narrow(text):
@@ -28,7 +30,8 @@ class Listing:
         #: By value: what it is called, and its type.
         self.values, self.types = {}, {}
         self.names, self.calls = {}, []
-        lines = text.split("main(")[1].splitlines()
+        # The blocks of a loop are attributes of it, on lines of their own.
+        lines = re.sub(r"\n(?=    |  \}[,)\]])", " ", text.split("main(")[1]).splitlines()
         for name, kind in re.findall(r"(%[\w.]+): (\w+\[[^\]]*\])", lines[0]):
             self.values[name], self.types[name] = self.named("input", name), narrow(kind)
         for line in lines[1:]:
@@ -156,6 +159,59 @@ def test_embedding_with_adagrad():
         return loss
 
     same(of_fluid(build), fl.build(step, {"x": "i64[batch, 5]", "y": "f32[batch, 1]"}))
+
+
+def ops_of(program):
+    """How often each op is computed in the compiled program, loops and their gradients too."""
+    text = program.compile().text().split("main(")[1]
+    found = re.findall(r"^\s+(?:%.+? = )?(\w+)[{(]", text, re.M)
+    return Counter(op for op in found if op not in ("read", "constant", "reshape", "cast"))
+
+
+def test_lstm_with_momentum():
+    """Gradients of a loop can be differentiated again in Fluid, for which it notes more; compiled, both are the same."""
+    steps, batch, width, size = 5, 2, 4, 6
+
+    def build(trains):
+        def net():
+            x = layers.data("x", [steps, batch, width], append_batch_size=False)
+            y = layers.data("y", [batch, 1], append_batch_size=False)
+            first = layers.fill_constant([1, batch, size], "float32", 0.0)
+            out, _, _ = layers.lstm(x, first, first, steps, size, 1)
+            gap = layers.fc(layers.reduce_mean(out, dim=0), 1) - y
+            loss = layers.mean(gap * gap)
+            if trains:
+                fluid.optimizer.Momentum(0.1, 0.9).minimize(loss)
+            return loss
+
+        return of_fluid(net)
+
+    gates = 4 * size
+    shapes = [(gates, width), (gates, size), (gates,), (gates,)]
+    flat = fl.nn.Parameter((sum(math.prod(shape) for shape in shapes),))
+    dense = Dense(size, 1)
+    momentum = fl.optimizer.Momentum([flat, *dense.parameters()], 0.1, momentum=0.9)
+
+    def forward(x, y):
+        first = fl.full((1, batch, size), 0.0)
+        parts, at = [], 0
+        for shape in shapes:
+            parts.append(fl.reshape(fl.slice(flat, 0, at, at + math.prod(shape)), shape))
+            at += math.prod(shape)
+        out, _, _ = fl.lstm(x, first, first, parts)
+        gap = dense(fl.mean(out, axis=0)) - y
+        return fl.mean(gap * gap)
+
+    def step(x, y):
+        loss = forward(x, y)
+        momentum.minimize(loss)
+        return loss
+
+    kinds = {"x": f"f32[{steps}, {batch}, {width}]", "y": f"f32[{batch}, 1]"}
+    found, wanted = Listing(build(False)).calls, Listing(fl.build(forward, kinds)).calls
+    assert found == wanted and any("= while{" in call for call in found)
+    # The learning rate, a variable in Fluid, times the factor of the group.
+    assert ops_of(build(True)) == ops_of(fl.build(step, kinds)) + Counter(["mul"])
 
 
 def test_a_difference_is_told():

@@ -347,7 +347,7 @@ class TestParadigms:
             x = layer.data("image", shape=[8])
             l = layer.data("label", shape=[1])  # noqa: E741
             W = layer.create_parameter([8, 1], "float32", name="W")
-            f = layer.matmul(x, W)
+            f = layer.fc(x, W)
             c = layer.mse(l, f)
             fluid.optimizer.SGD(learning_rate=0.1, **({"parameter_list": ["W"]} if fluid is fl else {})).minimize(c)
             exe = fluid.Executor()
@@ -369,11 +369,71 @@ class TestParadigms:
                 x = m["image"]
                 l = m["label"]  # noqa: E741
                 w = variable(W)
-                f = fluid.layers.matmul(variable(x), w)
+                f = fluid.layers.fc(variable(x), w)
                 c = fluid.layers.mse(f, variable(l))
                 c._backward()
                 W = W - 0.1 * w._gradient()
         np.testing.assert_allclose(W[:2, 0], [0.5, -1.0], atol=0.05)
+
+    def test_softmax_of_scores(self, fluid):
+        with guarded(fluid):
+            layer = fluid.layers
+            x = layer.data("image", shape=[8])
+            l = layer.data("label", shape=[3])  # noqa: E741
+            W = layer.create_parameter([8, 3], "float32", name="W3")
+            f = layer.fc(x, W)
+            s = layer.softmax(f)
+            c = layer.mse(l, s)
+            fluid.optimizer.SGD(learning_rate=0.5, **({"parameter_list": ["W3"]} if fluid is fl else {})).minimize(c)
+            exe = fluid.Executor()
+            exe.run(fluid.default_startup_program())
+            feed = {"image": IMAGES, "label": np.eye(3, dtype="float32")[IMAGES[:, :3].argmax(1)]}
+            costs = [exe.run(fluid.default_main_program(), feed=feed, fetch_list=[c])[0].item() for _ in range(60)]
+        assert costs[-1] < 0.7 * costs[0]
+
+    def test_a_recurrent_network_line_by_line(self, fluid):
+        with fluid.imperative.guard():
+            variable = fluid.imperative.base.to_variable
+            W = variable(np.full((3, 3), 0.1, "float32"))
+            read_minibatch = iter([{"sentence": [variable(np.ones((2, 3), "float32") * t) for t in range(n)]} for n in (2, 5)]).__next__
+            for i in range(2):
+                m = read_minibatch()
+                x = m["sentence"]
+                h, last = {}, variable(np.zeros((2, 3), "float32"))
+
+                def the_step(word):
+                    return fluid.layers.tanh(fluid.layers.fc(last, W) + word)
+
+                for t in range(len(x)):
+                    h[t] = last = the_step(x[t])
+                assert len(h) == len(x)
+            fluid.layers.reduce_sum(h[4])._backward()
+            assert abs(W._gradient()).sum() > 0
+
+    def test_loops_of_the_program_with_carried_values(self):
+        """The same with `import fluvial as fluid`, whose loops say what they carry."""
+        import fluvial as fluid
+
+        layers = fluid.layers
+        with fluid.State(), fluid.program_guard(fluid.Program(), fluid.Program()):
+            sentences = layers.data("sentences", shape=[4, 5, 3], append_batch_size=False)
+            i = layers.fill_constant([1], "int64", 0)
+            total = layers.fill_constant([4, 3], "float32", 0.0)
+            train_loop = layers.While(i < 3, carried=[i, total])
+            with train_loop.block() as (i, total):
+                t = layers.fill_constant([1], "int64", 0)
+                rnn = layers.While(t < 5, carried=[t, layers.fill_constant([4, 3], "float32", 0.0)])
+                with rnn.block() as (t, h):
+                    word = layers.reshape(layers.gather(layers.transpose(sentences, [1, 0, 2]), t), [4, 3])
+                    rnn.update(t + 1 < 5, t + 1, layers.tanh(h * 0.5 + word))
+                train_loop.update(i + 1 < 3, i + 1, total + rnn.output()[1])
+            found = train_loop.output()[1]
+            feed = {"sentences": RNG.randn(4, 5, 3).astype("float32")}
+            (value,) = fluid.Executor().run(fluid.default_main_program(), feed=feed, fetch_list=[found])
+        h = np.zeros((4, 3))
+        for t in range(5):
+            h = np.tanh(h * 0.5 + feed["sentences"][:, t])
+        np.testing.assert_allclose(value, 3 * h, rtol=1e-5)
 
     def test_loops_of_the_program(self):
         """The training loop and the recurrent network in it are loops of the program."""
@@ -413,6 +473,58 @@ class TestParadigms:
                 feed = {"sentences": rng.randn(4, 5, 3).astype("float32"), "targets": rng.randn(4, 1).astype("float32")}
                 (found,) = exe.run(feed=feed, fetch_list=[losses])
         assert found.shape[0] == 60 and found[-1] < 0.5 * found[0]
+
+
+def test_gradients_as_closures():
+    """The array with gradients in plain Python says what gradients of expressions say."""
+
+    class array(object):
+        """Simple Array object that support autodiff."""
+        def __init__(self, value, name=None):
+            self.value = value
+            if name:
+                self.grad = lambda g : {name : g}
+
+        def __add__(self, other):
+            assert isinstance(other, int)
+            ret = array(self.value + other)
+            ret.grad = lambda g : self.grad(g)
+            return ret
+
+        def __mul__(self, other):
+            assert isinstance(other, array)
+            ret = array(self.value * other.value)
+            def grad(g):
+                x = self.grad(g * other.value)
+                x.update(other.grad(g * self.value))
+                return x
+            ret.grad = grad
+            return ret
+
+    # some examples
+    a = array(1, 'a')
+    b = array(2, 'b')
+    c = b * a
+    d = c + 1
+    A, B = fl.Variable("A"), fl.Variable("B")
+    D = B * A + fl.Constant(1)
+    assert d.value == fl.compile(D)(A=np.array(1.0), B=np.array(2.0)).item()
+    found = fl.compile(D.grad(wrt=[A, B]))(A=np.array(1.0), B=np.array(2.0))
+    assert d.grad(1) == {"a": found[0].item(), "b": found[1].item()}
+
+
+def test_a_loop_of_python():
+    """The loop that symbolic programs cannot say, line by line and as a function; the text's `range(d)` is a slip."""
+
+    def lines():
+        a = 2
+        b = a + 1
+        d = fl.zeros((10,))
+        for i in range(10):
+            d += fl.ones((10,))
+        return d * b
+
+    assert lines().tolist() == fl.function(lines)().tolist() == [30.0] * 10
 
 
 def test_numpy_snippets():

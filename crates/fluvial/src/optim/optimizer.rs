@@ -77,6 +77,35 @@ impl<R: Rule + Clone> Descent<R> {
         run().map_err(|error| self.at(loc, error))
     }
 
+    /// [`step`](Optimizer::step), where some tables have gradients of rows: the table, the numbers of rows, and one
+    /// gradient for each. Such a table has nothing among the other gradients.
+    #[track_caller]
+    pub fn step_rows(&self, gradients: &[Option<Var>], rows: Vec<(Param, Var, Var)>) -> Result<()> {
+        let loc = user_line();
+        let _scope = (at(loc), updating());
+        let of_rows = rows.iter().map(|(.., grad)| grad.clone()).collect();
+        let rows: Vec<Rows> =
+            rows.into_iter().map(|(table, ids, values)| Rows { table, ids, values }).collect();
+        let rows: Vec<&Rows> = rows.iter().collect();
+        self.step_by(gradients, &rows, of_rows).map_err(|error| self.at(loc, error))
+    }
+
+    fn step_by(&self, gradients: &[Option<Var>], rows: &[&Rows], of_rows: Vec<Var>) -> Result<()> {
+        self.check()?;
+        let trained = self.trained();
+        if gradients.len() != trained.len() {
+            return Err(Error::argument(format!(
+                "{} gradients were given for {} parameters",
+                gradients.len(),
+                trained.len()
+            ))
+            .remedy("give one for each of `params`, nothing where there is none"));
+        }
+        let given = trained.into_iter().zip(gradients.iter().cloned());
+        let dense = given.map(|((group, param), grad)| (group, param, grad)).collect();
+        self.run(Found { dense, of_rows }, rows).map(drop)
+    }
+
     /// Makes a rate out of a value that the first one was computed of, in both modes.
     #[track_caller]
     pub fn assign_learning_rate(&self, group: usize, rate: &Var) -> Result<()> {
@@ -113,22 +142,7 @@ impl<R: Rule + Clone> Optimizer for Descent<R> {
     fn step(&self, gradients: &[Option<Var>]) -> Result<()> {
         let loc = user_line();
         let _scope = (at(loc), updating());
-        let run = || {
-            self.check()?;
-            let trained = self.trained();
-            if gradients.len() != trained.len() {
-                return Err(Error::argument(format!(
-                    "{} gradients were given for {} parameters",
-                    gradients.len(),
-                    trained.len()
-                ))
-                .remedy("give one for each of `params`, nothing where there is none"));
-            }
-            let given = trained.into_iter().zip(gradients.iter().cloned());
-            let dense = given.map(|((group, param), grad)| (group, param, grad)).collect();
-            self.run(Found { dense, of_rows: Vec::new() }, &[]).map(drop)
-        };
-        run().map_err(|error| self.at(loc, error))
+        self.step_by(gradients, &[], Vec::new()).map_err(|error| self.at(loc, error))
     }
 
     #[track_caller]

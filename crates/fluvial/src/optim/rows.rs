@@ -9,8 +9,8 @@ use super::param::Param;
 
 /// Rows of a table that were looked up, with what is needed to update them alone.
 pub struct Rows {
-    table: Param,
-    ids: Var,
+    pub(super) table: Param,
+    pub(super) ids: Var,
     pub(super) values: Var,
 }
 

@@ -16,8 +16,8 @@ _OF_LAYERS = (
 def __getattr__(name: str) -> _Any:
     import importlib
 
-    if name == "layers":
-        return importlib.import_module(".layers", __name__)
+    if name in ("layers", "mixed_precision"):
+        return importlib.import_module(f".{name}", __name__)
     if name in _OF_LAYERS:
         return getattr(importlib.import_module(".layers", __name__), name)
     from .._missing import no_attribute

@@ -27,6 +27,10 @@ from .parallel import *
 from .py_layer import PyLayer
 
 
+#: What Fluid 1.5 lists `no_grad` as.
+__impl__ = no_grad
+
+
 class BackwardStrategy:
     """How gradients are added up. Here always in one order, so that nothing is left to say."""
 

@@ -11,6 +11,7 @@ from typing import Any
 from ... import _core
 from ..._fault import fault
 from .. import unique_name
+from .._versions import formerly
 from ..core import CPUPlace
 from ..framework import CALLS, Parameter, Variable, dygraph_variable, in_dygraph_mode
 
@@ -118,6 +119,7 @@ def no_grad(func: Callable[..., Any] | None = None) -> Any:
     return _NoGrad() if func is None else _NoGrad()(func)
 
 
+@formerly("value block name")
 def to_variable(value: Any, name: str | None = None, zero_copy: bool | None = None, block: Any = None) -> Any:
     """A variable with the elements of an array; real ones get gradients.
 

@@ -97,10 +97,11 @@ class TracedLayer:
             value = var._value()
             types[name] = (value.dtype.name, ("batch", *value.shape[1:]))
         former, CALLS.owner = CALLS.owner, None
+        CALLS.traces = True
         try:
             program = build(call, types)
         finally:
-            CALLS.owner = former
+            CALLS.owner, CALLS.traces = former, False
         count = len(outputs) if isinstance(outputs, (list, tuple)) else 1
         return outputs, TracedLayer(program, names, outputs, count)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ... import _core
 from ..._fault import fault, missing
 from .._lists import listed
+from .._versions import formerly
 from .. import unique_name
 from ..core import VarType, dtype_of
 from ..framework import CALLS, Parameter, State, Variable, in_dygraph_mode
@@ -70,6 +71,7 @@ class Layer:
 
     # Parameters -----------------------------------------------------------------------------------
 
+    @formerly("self attr shape dtype is_bias default_initializer")
     def create_parameter(
         self,
         shape: Any = None,
@@ -87,9 +89,6 @@ class Layer:
             is_bias: Whether it begins as zeros.
             default_initializer: How its initial value is made, unless `attr` says it.
         """
-        if isinstance(attr, (list, tuple)) and not isinstance(shape, (list, tuple)):
-            # In Fluid 1.5 what is said of it stands first.
-            shape, attr = attr, shape
         if attr is False:
             return None
         return self._helper.new_parameter(attr, listed(shape, "sizes"), dtype or self._dtype, is_bias, default_initializer)

@@ -6,6 +6,7 @@ Arguments are those of Fluid 1.6 to 1.8. With a text as the first one, `Conv2D("
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any
 
 from ... import _core
@@ -40,6 +41,11 @@ class _Around(Layer):
     _defaults: dict[str, Any] = {}
     #: What it was given.
     _options: dict[str, Any]
+
+    def __init_subclass__(cls, **settings: Any) -> None:
+        super().__init_subclass__(**settings)
+        if cls._of and cls._new:
+            cls.__signature__ = _signature(cls)  # type: ignore[attr-defined]
 
     def __init__(self, *args: Any, **named: Any) -> None:
         is_old = self._is_old(args) or "name_scope" in named
@@ -134,6 +140,18 @@ class _Around(Layer):
     def forward(self, *inputs: Any, **named: Any) -> Any:
         given = {self._inputs.get(name, name): value for name, value in named.items()}
         return self._call(_function(self._of), *inputs, **given, **self._taken())
+
+
+def _signature(cls: type[_Around]) -> inspect.Signature:
+    """What `help` shows: the arguments of later versions, with the defaults of the function."""
+    known = inspect.signature(_function(cls._of)).parameters
+    found: list[inspect.Parameter] = []
+    for name in cls._new:
+        default = known[name].default if name in known else inspect.Parameter.empty
+        if default is inspect.Parameter.empty and found and found[-1].default is not inspect.Parameter.empty:
+            default = None
+        found.append(inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default))
+    return inspect.Signature(found)
 
 
 def _zeros(shape: Any) -> Any:

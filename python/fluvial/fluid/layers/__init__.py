@@ -54,7 +54,11 @@ def _load() -> None:
         for entry in module.__all__:
             value: _Any = getattr(module, entry)
             is_own = _inspect.isfunction(value) and not getattr(value, "verbatim", False)
-            globals()[entry] = _layer(value) if name in _MODULES and is_own else value
+            if name in _MODULES and is_own:
+                # Also where Fluid's users take it from, `layers.nn.fc`.
+                value = _layer(value)
+                setattr(module, entry, value)
+            globals()[entry] = value
             if entry not in __all__:
                 __all__.append(entry)
         loaded.append(module)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 
 from ... import _core
@@ -10,8 +11,7 @@ from ...initializer import Constant, Normal
 from ...layers._activations import activation
 from ...layers._arguments import channels_back, channels_first, known, many, product
 from ...layers._names import Owner
-from ...layers._net import _convolved, _transposed
-from ...layers._windows import pooled
+from ...layers._net import batch_norm, conv2d, conv2d_transpose, pool2d
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from ..._attr import AttrLike
     from ..._core import Tensor
     from ...layers._activations import Act
-    from ...layers._windows import Padding
 
 __all__ = [
     "adaptive_pool2d", "adaptive_pool3d", "conv3d", "conv3d_transpose", "data_norm",
@@ -28,69 +27,31 @@ __all__ = [
 ]  # fmt: skip
 
 
-def conv3d(
-    input: Tensor,
-    num_filters: int,
-    filter_size: Any,
-    stride: Any = 1,
-    padding: Padding = 0,
-    dilation: Any = 1,
-    groups: int | None = None,
-    param_attr: AttrLike = None,
-    bias_attr: AttrLike = None,
-    use_cudnn: bool = True,
-    act: Act = None,
-    name: str | None = None,
-    data_format: str = "NCDHW",
-) -> Tensor:
-    """A convolution over volumes; the arguments are those of `conv2d`."""
-    return _convolved(
-        3, input, num_filters, filter_size, stride, padding, dilation, groups, param_attr,
-        bias_attr, act, name, data_format,
-    )  # fmt: skip
+def _in_volumes(function: Any, about: str) -> Any:
+    """A function of images as one of volumes: the same arguments, with another order of axes unless said.
+
+    Args:
+        function: Its last argument is `data_format`.
+        about: What it does.
+    """
+    signature = inspect.signature(function)
+    *others, layout = signature.parameters.values()
+    own = signature.replace(parameters=[*others, layout.replace(default="NCDHW")])
+
+    def call(*args: Any, **named: Any) -> Any:
+        given = own.bind(*args, **named)
+        given.apply_defaults()
+        return function(*given.args)
+
+    call.__name__ = call.__qualname__ = function.__name__.replace("2d", "3d")
+    call.__doc__ = f"{about}; the arguments are those of `{function.__name__}`."
+    call.__signature__ = own  # type: ignore[attr-defined]
+    return call
 
 
-def conv3d_transpose(
-    input: Tensor,
-    num_filters: int,
-    output_size: Any = None,
-    filter_size: Any = None,
-    padding: Padding = 0,
-    stride: Any = 1,
-    dilation: Any = 1,
-    groups: int | None = None,
-    param_attr: AttrLike = None,
-    bias_attr: AttrLike = None,
-    use_cudnn: bool = True,
-    act: Act = None,
-    name: str | None = None,
-    data_format: str = "NCDHW",
-) -> Tensor:
-    """A transposed convolution over volumes; the arguments are those of `conv2d_transpose`."""
-    return _transposed(
-        3, input, num_filters, output_size, filter_size, padding, stride, dilation, groups,
-        param_attr, bias_attr, act, name, data_format,
-    )  # fmt: skip
-
-
-def pool3d(
-    input: Tensor,
-    pool_size: Any = -1,
-    pool_type: str = "max",
-    pool_stride: Any = 1,
-    pool_padding: Padding = 0,
-    global_pooling: bool = False,
-    use_cudnn: bool = True,
-    ceil_mode: bool = False,
-    name: str | None = None,
-    exclusive: bool = True,
-    data_format: str = "NCDHW",
-) -> Tensor:
-    """The largest element or the mean of each window of volumes; the arguments are those of `pool2d`."""
-    return pooled(
-        3, input, pool_size, pool_type, pool_stride, pool_padding, global_pooling, ceil_mode,
-        exclusive, data_format,
-    )  # fmt: skip
+conv3d = _in_volumes(conv2d, "A convolution over volumes")
+conv3d_transpose = _in_volumes(conv2d_transpose, "A transposed convolution over volumes")
+pool3d = _in_volumes(pool2d, "The largest element or the mean of each window of volumes")
 
 
 def _adaptive(n: int, x: Tensor, pool_size: Any, pool_type: str, require_index: bool) -> Any:
@@ -207,8 +168,6 @@ def inplace_abn(
     act_alpha: float = 1.0,
 ) -> Tensor:
     """`batch_norm` with a function behind it: "identity", "leaky_relu" or "elu" with `act_alpha`."""
-    from ...layers._net import batch_norm
-
     acts: dict[str | None, Any] = {
         None: None, "identity": None, "leaky_relu": {"type": "leaky_relu", "alpha": act_alpha},
         "elu": {"type": "elu", "alpha": act_alpha},

@@ -11,6 +11,7 @@ import numpy as np
 from ... import _core
 from ..._fault import missing
 from ...layers._arguments import known
+from .. import unique_name
 from ..framework import CALLS, applied
 from ._cells import layers_of, leaves, mapped
 
@@ -244,9 +245,10 @@ def _at_once(moved: Any, inputs: Any, states: Any, finished: Any, lengths: Any, 
 
 
 def _in_program(moved: Any, inputs: Any, states: Any, finished: Any, lengths: Any, last: int | None) -> Any:
-    """The first step stands before the loop, so that it is known what steps give."""
+    """The first step stands before the loop, so that it is known what steps give. All steps share their parameters."""
     layers = layers_of()
     time = layers.fill_constant([1], "int64", 0)
+    before = unique_name.counted()
     outputs, *after = moved(time, inputs, states, finished, lengths)
     first = leaves(outputs)
     arrays = [layers.array_write(leaf, time) for leaf in first]
@@ -263,7 +265,8 @@ def _in_program(moved: Any, inputs: Any, states: Any, finished: Any, lengths: An
     condition = going()
     loop = layers.While(condition)
     with loop.block():
-        outputs, *after = moved(time, *held)
+        with unique_name.again(before):
+            outputs, *after = moved(time, *held)
         for leaf, array in zip(leaves(outputs), arrays):
             layers.array_write(leaf, time, array)
         for new, old in zip(leaves(after), leaves(held)):

@@ -36,14 +36,23 @@ def data(
         type: For Fluid's programs.
         stop_gradient: Whether it gets no gradient.
     """
-    sizes = [-1 if size is None else size for size in shape]
+    sizes = open_sizes(shape)
     if append_batch_size and not any(size == -1 for size in sizes):
         sizes.insert(0, -1)
-    return declared(name, sizes, dtype, lod_level, stop_gradient)
+        return declared(name, sizes, dtype, lod_level, stop_gradient)
+    return declared(name, sizes, dtype, lod_level, stop_gradient, own_rows=bool(sizes) and sizes[0] == -1)
 
 
-def declared(name: str, sizes: Sequence[Any], dtype: Any, lod_level: int, stop_gradient: bool = True) -> Variable:
-    """An input with all of its sizes; the first one that is open is called `batch` in all inputs.
+def open_sizes(shape: Sequence[int | None]) -> list[int]:
+    """Sizes as they are written; to Fluid all negative ones are open, as `batch_size * steps` is with a batch of -1."""
+    return [-1 if size is None or size < 0 else size for size in shape]
+
+
+def declared(
+    name: str, sizes: Sequence[Any], dtype: Any, lod_level: int, stop_gradient: bool = True, own_rows: bool = False
+) -> Variable:
+    """An input with all of its sizes; the first one that is open is called `batch` in all inputs but those with rows of
+    their own.
 
     Args:
         name: Its name.
@@ -51,6 +60,7 @@ def declared(name: str, sizes: Sequence[Any], dtype: Any, lod_level: int, stop_g
         dtype: Its element type.
         lod_level: How many levels of sequences its rows have.
         stop_gradient: Whether it gets no gradient.
+        own_rows: Whether its first size is its own.
     """
     if in_dygraph_mode():
         raise fault(RuntimeError, "`data` is an input of a program, and ops run at once here", "use `dygraph.to_variable`")
@@ -64,10 +74,12 @@ def declared(name: str, sizes: Sequence[Any], dtype: Any, lod_level: int, stop_g
             return known
     if known is not None:
         raise fault(ValueError, f"the program has a variable `{name}` already", "give the input another name")
-    return block.declare(name, sizes, dtype, lod_level, stop_gradient)
+    made = block.declare(name, sizes, dtype, lod_level, stop_gradient)
+    made._own_rows = own_rows
+    return made
 
 
-def input_of(name: str, sizes: Sequence[Any], dtype: Any, lod_level: int) -> Any:
+def input_of(name: str, sizes: Sequence[Any], dtype: Any, lod_level: int, own_rows: bool = False) -> Any:
     """The value of an input, while the outermost block is built.
 
     Args:
@@ -75,13 +87,14 @@ def input_of(name: str, sizes: Sequence[Any], dtype: Any, lod_level: int) -> Any
         sizes: All of its sizes; -1 for those that are open.
         dtype: Its element type.
         lod_level: How many levels of sequences its rows have.
+        own_rows: Whether its first size is its own.
     """
     text = str.__str__(dtype_of(dtype).value)
     if lod_level:
         from .. import _ragged
 
         return _ragged.declared(name, sizes, text, lod_level)
-    first = next((axis for axis, size in enumerate(sizes) if size == -1), None)
+    first = None if own_rows else next((axis for axis, size in enumerate(sizes) if size == -1), None)
     named = [
         int(size) if size != -1 else "batch" if axis == first else symbol(name, axis) for axis, size in enumerate(sizes)
     ]
@@ -214,10 +227,17 @@ def load(out: Variable, file_path: str, load_as_fp16: bool | None = None) -> Non
 class Print:
     """Shows the value of a variable whenever a run passes here, and its gradient; gives the variable on."""
 
-    def __new__(cls, input: Variable, *args: Any, **named: Any) -> Any:
-        if "message" not in named and len(args) < 2 and named.get("print_tensor_name", True):
-            named["message"] = input.name
-        return applied(_print, "print", input, *args, **named)
+    def __new__(
+        cls, input: Variable, first_n: int = -1, message: str | None = None, summarize: int = 20,
+        print_tensor_name: bool = True, print_tensor_type: bool = True, print_tensor_shape: bool = True,
+        print_tensor_lod: bool = True, print_phase: str = "both",
+    ) -> Any:  # fmt: skip
+        if message is None and print_tensor_name:
+            message = input.name
+        return applied(
+            _print, "print", input, first_n, message, summarize, print_tensor_name, print_tensor_type,
+            print_tensor_shape, print_tensor_lod, print_phase,
+        )  # fmt: skip
 
 
 def py_func(

@@ -7,6 +7,7 @@ from ..._fault import fault
 from .._lists import listed
 from ...layers._arguments import one, size_of, sizes_of
 from ...layers._inplace import assign_to
+from ...layers import _math
 from ...layers._math import argmax, argmin, argsort, assign, cast, fill_constant, ones, sums, zeros
 from ...layers._shapes import concat
 from ...layers._variables import create_global_var, create_parameter
@@ -68,7 +69,7 @@ def full(
     name: str | None = None,
 ) -> Tensor:
     """One number everywhere; see `fill_constant`."""
-    return fill_constant(shape, dtype or "float32", fill_value, False, out, name)
+    return _math.fill_constant(shape, dtype or "float32", fill_value, False, out, name)
 
 
 def full_like(
@@ -163,12 +164,16 @@ def range(start: Any, end: Any, step: Any, dtype: DTypeLike) -> Tensor:
     return _core.cast(ends[0] + places * ends[2], dtype)
 
 
+#: The same over tensors, once `range` takes variables.
+_steps = range
+
+
 def arange(
     start: Any, end: Any = None, step: Any = 1, dtype: DTypeLike | None = None, name: str | None = None
 ) -> Tensor:
     """Numbers from `start` on, in steps, up to `end`, which does not count."""
     first, last = (0, start) if end is None else (start, end)
-    return range(first, last, step, dtype or "int64")
+    return _steps(first, last, step, dtype or "int64")
 
 
 def linspace(start: Any, stop: Any, num: Any, dtype: DTypeLike = "float32") -> Tensor:
