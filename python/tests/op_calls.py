@@ -57,6 +57,8 @@ INTERNAL = {
 
 #: Attributes that only gradients and the compiler set.
 _UNSAID = {
+    "all_gather": ("world",),
+    "reduce_scatter": ("world",),
     "cumprod": ("reverse",),
     "cumsum": ("reverse",),
     "inverse": ("singular",),
@@ -267,12 +269,15 @@ SPECIAL = {
     "beam_search": _beam_search,
     "beam_search_decode": _beam_search_decode,
     "adaptive_max_pool": lambda x, *, sizes: _by_rank("adaptive_max_pool", len(sizes))(x, sizes),
+    "all_gather": lambda x, *, world: fl.dist.all_gather(x),
+    "all_reduce": lambda *inputs, how: _reduced(inputs, how),
     "alpha_dropout": _dropping(fl.alpha_dropout),
     "arange": _arange,
     "assert": lambda condition, *values, **said: _assert(condition, values, **said),
     "attention": _attention,
     "avg_pool": _pool("avg_pool"),
     "bincount": _binned,
+    "broadcast": lambda *inputs, root: _broadcast(inputs, root),
     "by_phase": lambda a, b, *, train: _by_phase(a, b, train),
     "class_losses": _losses,
     "clip": _clip,
@@ -296,14 +301,31 @@ SPECIAL = {
     "polygamma": lambda x, *, n: _polygamma(x, n),
     "print": _print,
     "randint": _drawing(fl.randint, ty="type"),
+    "rank": lambda: fl.run_rank(),
+    "recv": lambda like, *, rank, tag: fl.dist.recv(like, rank, tag),
+    "reduce": lambda x, *, root: fl.reduce_to(x, root),
+    "reduce_scatter": lambda x, *, how, world: fl.dist.reduce_scatter(x, how),
+    "replicate": lambda *inputs: fl.replicate(list(inputs)),
     "resample": _resample,
     "save": lambda *tensors, path, names: fl.save(path, list(tensors), names),
+    "send": lambda x, *, rank, tag: fl.dist.send(x, rank, tag),
     "top_positions": lambda x, *, k, axis, largest: fl.topk(x, k, axis, largest)[1],
     "truncated_normal": _drawing(fl.truncated_normal, ty="type"),
     "uniform": _drawing(fl.uniform, ty="type"),
     "unfold": lambda x, **options: _images(fl.unfold, x, **options),
+    "world": lambda: fl.run_world(),
     "zeros_like": lambda x: _zeros_like(x),
 }
+
+
+def _reduced(inputs, how):
+    return fl.dist.all_reduce(inputs[0], how) if len(inputs) == 1 else fl.all_reduce_all(list(inputs), how)
+
+
+def _broadcast(inputs, root):
+    if len(inputs) > 1:
+        raise Inexpressible("the function takes one value")
+    return fl.dist.broadcast(*inputs, root)
 
 
 def _by_phase(a, b, train):

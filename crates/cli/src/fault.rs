@@ -50,6 +50,19 @@ pub fn file(path: &Path, error: std::io::Error) -> Error {
 }
 
 impl Fault {
+    /// An error with an exit code of its own.
+    pub fn with(error: Error, status: u8) -> Fault {
+        Fault { error, status }
+    }
+
+    /// The same with another exit code, unless the run was stopped from outside.
+    pub fn status(self, status: u8) -> Fault {
+        match self.error.kind() {
+            ErrorKind::Interrupted => self,
+            _ => Fault { status, ..self },
+        }
+    }
+
     /// Adds a line of context.
     pub fn note(self, text: impl Into<String>) -> Fault {
         Fault { error: self.error.note(text), ..self }

@@ -5,6 +5,7 @@
 //! - `commands`: one file each. What it takes is a struct, which also has its help.
 //! - `fault`: what goes wrong, how it is told, and the exit code. `out`: where text and events go.
 //! - `program`, `tensors`, `feeds`, `settings`: files and options become programs, inputs and states.
+//! - `ranks`: several processes that run one program.
 //! - `progress`, `signals`: what happens while a program runs.
 
 mod checkpoints;
@@ -20,6 +21,7 @@ mod observers;
 mod out;
 mod program;
 mod progress;
+mod ranks;
 mod settings;
 mod signals;
 mod table;
@@ -58,7 +60,8 @@ const EXAMPLES: &str = "Examples:
   fluvial doctor
 
 Exit codes: 0 fine, 1 a fault of the program or of files (`diff`: differences), 2 wrong usage,
-130 stopped by Ctrl-C, 143 stopped by a request to end.";
+3 the launcher belongs to another library of MPI, 4 there is none, 5 another rank was lost,
+6 ranks disagree, 130 stopped by Ctrl-C, 143 stopped by a request to end.";
 
 /// Runs the command line, whose first word is the name of the command itself, and returns its exit code.
 pub fn run(args: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> ExitCode {

@@ -17,6 +17,8 @@ pub struct Out {
     json: bool,
     quiet: bool,
     has_bars: bool,
+    /// Only errors are written: another rank tells the rest.
+    is_mute: bool,
     screen: Arc<Mutex<Screen>>,
 }
 
@@ -36,12 +38,17 @@ struct Screen {
 impl Out {
     /// Writes events if `json`, and nothing but results and errors if `quiet`.
     pub fn new(json: bool, quiet: bool) -> Out {
-        Out { json, quiet, has_bars: true, screen: Arc::default() }
+        Out { json, quiet, has_bars: true, is_mute: false, screen: Arc::default() }
     }
 
     /// The same without bars, since somebody types beside it.
     pub fn without_bars(&self) -> Out {
         Out { has_bars: false, ..self.clone() }
+    }
+
+    /// The same for a rank of which only errors are told.
+    pub fn muted(&self) -> Out {
+        Out { has_bars: false, is_mute: true, ..self.clone() }
     }
 
     /// Whether events are written instead of text.
@@ -62,6 +69,7 @@ impl Out {
     /// Writes a result: what the command was asked for.
     pub fn result(&self, text: &str, event: impl FnOnce() -> Json) {
         match self.json {
+            _ if self.is_mute => {}
             true => self.event(&event()),
             false => self.lines(To::Stdout, text),
         }
@@ -70,7 +78,7 @@ impl Out {
     /// Writes what is good to know, unless only results are wanted.
     pub fn note(&self, text: &str, event: impl FnOnce() -> Json) {
         match self.json {
-            _ if self.quiet => {}
+            _ if self.quiet || self.is_mute => {}
             true => self.event(&event()),
             false => self.lines(To::Stderr, text),
         }

@@ -8,10 +8,13 @@
 //! Passes ask for properties of ops, never for their names, and what is special to one op is its own
 //! `simplify`, or the form in which it is recognised. They work block by block, the nested ones first.
 //!
+//! [`distribute()`] makes the program that each of several ranks runs.
+//!
 //! [`recompute()`] trades time for memory where there is a limit, once sizes are known.
 //!
 //! [`memory`] lays the values of a block out in one arena, given their lifetimes.
 
+mod distribute;
 mod driver;
 mod fused;
 mod fused_reduce;
@@ -20,6 +23,7 @@ mod passes;
 mod pipeline;
 mod recompute;
 
+pub use distribute::{Distribution, Strategy, distribute};
 pub use driver::{Compiled, Options, Patch, compile};
 pub use fused::{Fused, OPS, Scalar};
 pub use fused_reduce::FusedReduce;

@@ -87,8 +87,8 @@ pub use kernel::{Arg, Elements, Kernel, ListKernel, Native, Placed, Source, View
 pub use limits::{Limited, LimitedOutputs, Limits, limit_outputs};
 pub use linearize::{Ask, Linear, Residual, Reverse, linearize};
 pub use op::{
-    Absorbed, Arity, Attributes, Blocks, CallByCall, Carries, Fault, Op, OpRef, Properties, Told,
-    Types, Values, Weight, eval_by_over,
+    Absorbed, Arity, Attributes, Blocks, CallByCall, Carries, Fault, Op, OpRef, Properties, Ranks,
+    Told, Types, Values, Weight, eval_by_over,
 };
 pub use options::PerAxis;
 pub use parametric::{Parametric, ParametricOp};

@@ -292,6 +292,11 @@ pub trait Op: Attributes {
         Ok(self.reduces(input).map(of_input))
     }
 
+    /// What the op has to do with the ranks of a run, if anything.
+    fn ranks(&self) -> Option<Ranks> {
+        None
+    }
+
     /// The variant for inference, where it differs (dropout, batch norm).
     fn for_inference(&self) -> Option<OpRef> {
         None
@@ -318,6 +323,19 @@ impl Fault {
     pub const fn position(input: usize, size: Dim) -> Fault {
         Fault { kind: ErrorKind::Index, range: Some((input, size)) }
     }
+}
+
+/// What an op has to do with the ranks of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ranks {
+    /// It waits for the other ranks, and gives the same to all, whatever they bring.
+    Agree,
+    /// It waits for the other ranks, and gives each something of its own.
+    Exchange,
+    /// It gives each rank something of its own, though their inputs are the same.
+    Differ,
+    /// It does something that one rank has to do, and not all of them.
+    Once,
 }
 
 /// Where the values that a loop carries stand: how many there are, and the first of them among the inputs and

@@ -43,7 +43,7 @@
 //! | `.map("name")`, `.filter("name")` | functions that the host has registered |
 //! | `.cast("x", f32)`, `.scale("x", factor=0.5, offset=-1.0)` | elements |
 //! | `.select("x", "y")`, `.rename("x", "image")` | fields |
-//! | `.take(5)`, `.skip(5)`, `.repeat(2)`, `.shard(rank=0, world=2)` | parts of a pass |
+//! | `.take(5)`, `.skip(5)`, `.repeat(2)`, `.shard(rank=0, world=2)`, `.shard()` by the rank of the run | parts of a pass |
 //! | `.pad("s", multiple=8, value=0, length="n", mask="m")`, `.pad("s", size=100)` | sequences that fit together |
 //! | `.bucket(32, "s", sizes=[16, 64], drop_last=true)` | batches of sequences of similar size |
 //! | `.resize("x", 256)`, `.resize("x", 224, 224)`, `.center_crop("x", 224, 224)`, `.channels_first("x")` | images |
@@ -297,6 +297,31 @@ impl Reader {
     #[must_use]
     pub fn shard(self, rank: u64, world: u64) -> Reader {
         self.then(Stage::Shard { rank, world })
+    }
+
+    /// [`shard`](Reader::shard) for the [rank](fluvial_dist::current) of the thread that opens the reader: one
+    /// description serves all ranks of a run.
+    #[must_use]
+    pub fn shard_of_run(self) -> Reader {
+        self.then(Stage::ShardOfRun)
+    }
+
+    /// Whether it gives a part of the data only.
+    pub fn is_sharded(&self) -> bool {
+        let is_part = |stage: &Stage| matches!(stage, Stage::Shard { .. } | Stage::ShardOfRun);
+        self.stages().iter().any(is_part)
+    }
+
+    /// [`shard_of_run`](Reader::shard_of_run), before results are made ahead; as it is, if it gives a part only already.
+    #[must_use]
+    pub fn for_ranks(mut self) -> Reader {
+        if !self.is_sharded() {
+            let stages = &mut Arc::make_mut(&mut self.0).stages;
+            let ahead = stages.iter().rev().take_while(|stage| matches!(stage, Stage::Prefetch(_)));
+            let at = stages.len() - ahead.count();
+            stages.insert(at, Stage::ShardOfRun);
+        }
+        self
     }
 
     /// These fields, in this order.

@@ -41,6 +41,7 @@ pub use fluvial_core as core;
 pub use fluvial_data as data;
 #[cfg(feature = "debug")]
 pub use fluvial_debug as debug;
+pub use fluvial_dist as dist;
 pub use fluvial_kernels as kernels;
 pub use fluvial_kernels::{Expression, Lazy, lazy};
 pub use fluvial_ops as ops;

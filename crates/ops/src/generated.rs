@@ -184,6 +184,18 @@ pub use crate::random::rng_next::rng_next;
 pub use crate::random::rng_stream::rng_stream;
 pub use crate::random::truncated_normal::truncated_normal;
 pub use crate::random::uniform::uniform;
+pub use crate::ranks::all_gather::all_gather;
+pub use crate::ranks::all_reduce::{Across, all_reduce, all_reduce_all};
+pub use crate::ranks::all_to_all::all_to_all;
+pub use crate::ranks::broadcast_from::broadcast_from;
+pub use crate::ranks::rank_stream::rank_stream;
+pub use crate::ranks::recv_from::recv_from;
+pub use crate::ranks::reduce_scatter::reduce_scatter;
+pub use crate::ranks::reduce_to::reduce_to;
+pub use crate::ranks::replicate::replicate;
+pub use crate::ranks::run_rank::run_rank;
+pub use crate::ranks::run_world::run_world;
+pub use crate::ranks::send_to::send_to;
 pub use crate::reduce::all::all;
 pub use crate::reduce::any::any;
 pub use crate::reduce::argmax::argmax;
@@ -451,6 +463,18 @@ pub const OPS: &[OpDef] = &[
     crate::random::rng_stream::DEF,
     crate::random::truncated_normal::DEF,
     crate::random::uniform::DEF,
+    crate::ranks::all_gather::DEF,
+    crate::ranks::all_reduce::DEF,
+    crate::ranks::all_to_all::DEF,
+    crate::ranks::broadcast_from::DEF,
+    crate::ranks::rank_stream::DEF,
+    crate::ranks::recv_from::DEF,
+    crate::ranks::reduce_scatter::DEF,
+    crate::ranks::reduce_to::DEF,
+    crate::ranks::replicate::DEF,
+    crate::ranks::run_rank::DEF,
+    crate::ranks::run_world::DEF,
+    crate::ranks::send_to::DEF,
     crate::reduce::all::DEF,
     crate::reduce::any::DEF,
     crate::reduce::argmax::DEF,
@@ -1700,6 +1724,54 @@ pub trait VarOps {
     /// The stream that belongs to a name: it depends on the seed of `stream` and the name only.
     #[track_caller]
     fn rng_stream(&self, name: &str) -> Result<Var>;
+
+    /// The rows of all ranks, in their order; every rank has as many. The gradient adds up what the
+    /// ranks have for the rows of each (`reduce_scatter`).
+    #[track_caller]
+    fn all_gather(&self) -> Result<Var>;
+
+    /// The values of all ranks as one, which each rank gets. Every rank has to call it, in the same
+    /// order, with the same type. The gradient of a sum is the sum of the gradients of all ranks,
+    /// that of a mean their mean.
+    #[track_caller]
+    fn all_reduce(&self, how: Across) -> Result<Var>;
+
+    /// Sends part `i` of the rows to rank `i`, and gives the parts that ranks have sent here, in
+    /// their order. The number of rows has to be a multiple of the number of ranks. The gradient
+    /// goes back the same way.
+    #[track_caller]
+    fn all_to_all(&self) -> Result<Var>;
+
+    /// The value that rank `root` has, on all ranks; those of others say its type. Its gradient, on
+    /// rank `root`, is the sum of the gradients of all ranks, and zero on others.
+    #[track_caller]
+    fn broadcast_from(&self, root: usize) -> Result<Var>;
+
+    /// The stream from which this rank draws where all ranks have the same `stream`, so that each
+    /// drops other values. Rank 0 draws as one process alone does.
+    #[track_caller]
+    fn rank_stream(&self) -> Result<Var>;
+
+    /// The value that another rank sends here by `send_to` with the same tag; `like` says its type.
+    /// It has no gradient: gradients pass between ranks by `broadcast_from`, `all_to_all` and their
+    /// like.
+    #[track_caller]
+    fn recv_from(&self, rank: usize, tag: usize) -> Result<Var>;
+
+    /// The values of all ranks as one, of which rank `i` gets part `i` of the rows. Their number
+    /// has to be a multiple of the number of ranks. The gradient of a sum is `all_gather`.
+    #[track_caller]
+    fn reduce_scatter(&self, how: Across) -> Result<Var>;
+
+    /// The sum of the values of all ranks on rank `root`; zeros on others. Its gradient is that of
+    /// rank `root`, on all ranks.
+    #[track_caller]
+    fn reduce_to(&self, root: usize) -> Result<Var>;
+
+    /// Sends a value to another rank, which has to `recv_from` it with the same tag. It has no
+    /// gradient: gradients pass between ranks by `broadcast_from`, `all_to_all` and their like.
+    #[track_caller]
+    fn send_to(&self, rank: usize, tag: usize) -> Result<()>;
 
     /// Whether all elements over some axes are true, or not zero; over all axes, if none are named.
     /// For no elements it is `true`. NaN counts as true.
@@ -3513,6 +3585,42 @@ impl VarOps for Var {
 
     fn rng_stream(&self, name: &str) -> Result<Var> {
         crate::rng_stream(self, name)
+    }
+
+    fn all_gather(&self) -> Result<Var> {
+        crate::all_gather(self)
+    }
+
+    fn all_reduce(&self, how: Across) -> Result<Var> {
+        crate::all_reduce(self, how)
+    }
+
+    fn all_to_all(&self) -> Result<Var> {
+        crate::all_to_all(self)
+    }
+
+    fn broadcast_from(&self, root: usize) -> Result<Var> {
+        crate::broadcast_from(self, root)
+    }
+
+    fn rank_stream(&self) -> Result<Var> {
+        crate::rank_stream(self)
+    }
+
+    fn recv_from(&self, rank: usize, tag: usize) -> Result<Var> {
+        crate::recv_from(self, rank, tag)
+    }
+
+    fn reduce_scatter(&self, how: Across) -> Result<Var> {
+        crate::reduce_scatter(self, how)
+    }
+
+    fn reduce_to(&self, root: usize) -> Result<Var> {
+        crate::reduce_to(self, root)
+    }
+
+    fn send_to(&self, rank: usize, tag: usize) -> Result<()> {
+        crate::send_to(self, rank, tag)
     }
 
     fn all(&self, axes: &[i64], keepdims: bool) -> Result<Var> {

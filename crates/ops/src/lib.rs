@@ -27,6 +27,7 @@ pub mod norm;
 pub mod pool;
 mod prelude;
 pub mod random;
+pub mod ranks;
 mod reading;
 pub mod reduce;
 pub mod scans;

@@ -186,6 +186,62 @@ fn all(
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
+/// The rows of all ranks, in their order; every rank has as many. The gradient adds up what the
+/// ranks have for the rows of each (`reduce_scatter`).
+///
+/// Args:
+///     x: A tensor, a number or an array. Also `input`.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn all_gather(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::all_gather(&x);
+    call::run(py, &[&x], run).map(Tensor::new)
+}
+
+/// The values of all ranks as one, which each rank gets. Every rank has to call it, in the same
+/// order, with the same type. The gradient of a sum is the sum of the gradients of all ranks, that of a mean their mean.
+///
+/// Args:
+///     x: A tensor, a number or an array. Also `input`.
+///     how: How they become one. One of "sum", "mean", "max", "min".
+#[pyfunction]
+#[pyo3(signature = (x, how))]
+fn all_reduce(py: Python<'_>, x: &Bound<'_, PyAny>, how: &str) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let how: ops::Across = args::choice(py, how)?;
+    let run = || ops::all_reduce(&x, how);
+    call::run(py, &[&x], run).map(Tensor::new)
+}
+
+/// `all_reduce` of several values of one element type by one exchange.
+///
+/// Args:
+///     xs: Tensors, numbers or arrays.
+///     how: How they become one. One of "sum", "mean", "max", "min".
+#[pyfunction]
+#[pyo3(signature = (xs, how))]
+fn all_reduce_all(py: Python<'_>, xs: &Bound<'_, PyAny>, how: &str) -> PyResult<Vec<Tensor>> {
+    let xs = args::many(xs)?;
+    let xs: Vec<&Var> = xs.iter().collect();
+    let how: ops::Across = args::choice(py, how)?;
+    let run = || ops::all_reduce_all(&xs, how);
+    call::run(py, &xs, run).map(|outputs| outputs.into_iter().map(Tensor::new).collect())
+}
+
+/// Sends part `i` of the rows to rank `i`, and gives the parts that ranks have sent here, in their
+/// order. The number of rows has to be a multiple of the number of ranks. The gradient goes back the same way.
+///
+/// Args:
+///     x: A tensor, a number or an array. Also `input`.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn all_to_all(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::all_to_all(&x);
+    call::run(py, &[&x], run).map(Tensor::new)
+}
+
 /// The numbers, in row-major order, of the elements that `index` chooses along an axis of size
 /// `size`, in a tensor whose other axes are those of `index`. With them `take_along_axis` and
 /// `scatter` become a `gather` or an `index_put` on one axis.
@@ -915,6 +971,20 @@ fn bitwise_xor(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> Py
     let [a, b] = args::vars(py, [a, b])?;
     let run = || ops::bitwise_xor(&a, &b);
     call::run(py, &[&a, &b], run).map(Tensor::new)
+}
+
+/// The value that rank `root` has, on all ranks; those of others say its type. Its gradient, on rank
+/// `root`, is the sum of the gradients of all ranks, and zero on others.
+///
+/// Args:
+///     x: A tensor, a number or an array. Also `input`.
+///     root: The rank whose values count.
+#[pyfunction]
+#[pyo3(signature = (x, root))]
+fn broadcast_from(py: Python<'_>, x: &Bound<'_, PyAny>, root: usize) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::broadcast_from(&x, root);
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The tensors, each repeated to the shape in which all of them meet.
@@ -5353,6 +5423,19 @@ fn randint(py: Python<'_>, r#type: TypeArg, low: i64, high: i64) -> PyResult<Ten
     call::run(py, &[], run).map(Tensor::new)
 }
 
+/// The stream from which this rank draws where all ranks have the same `stream`, so that each
+/// drops other values. Rank 0 draws as one process alone does.
+///
+/// Args:
+///     stream: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (stream))]
+fn rank_stream(py: Python<'_>, stream: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let stream = args::var(stream)?;
+    let run = || ops::rank_stream(&stream);
+    call::run(py, &[&stream], run).map(Tensor::new)
+}
+
 /// The numbers, in row-major order, of the elements of a tensor with these dims that have the
 /// positions `indices[i]` on axis `i`; the indices are broadcast together. Negative positions count
 /// from the back.
@@ -5382,6 +5465,50 @@ fn ravel_multi_index(
 fn reciprocal(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::reciprocal(&x);
+    call::run(py, &[&x], run).map(Tensor::new)
+}
+
+/// The value that another rank sends here by `send_to` with the same tag; `like` says its type. It
+/// has no gradient: gradients pass between ranks by `broadcast_from`, `all_to_all` and their like.
+///
+/// Args:
+///     like: A tensor, a number or an array.
+///     rank: The rank that sends it.
+///     tag: What tells it from others.
+#[pyfunction]
+#[pyo3(signature = (like, rank, tag))]
+fn recv_from(py: Python<'_>, like: &Bound<'_, PyAny>, rank: usize, tag: usize) -> PyResult<Tensor> {
+    let like = args::var(like)?;
+    let run = || ops::recv_from(&like, rank, tag);
+    call::run(py, &[&like], run).map(Tensor::new)
+}
+
+/// The values of all ranks as one, of which rank `i` gets part `i` of the rows. Their number has to
+/// be a multiple of the number of ranks. The gradient of a sum is `all_gather`.
+///
+/// Args:
+///     x: A tensor, a number or an array. Also `input`.
+///     how: How they become one. One of "sum", "mean", "max", "min".
+#[pyfunction]
+#[pyo3(signature = (x, how))]
+fn reduce_scatter(py: Python<'_>, x: &Bound<'_, PyAny>, how: &str) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let how: ops::Across = args::choice(py, how)?;
+    let run = || ops::reduce_scatter(&x, how);
+    call::run(py, &[&x], run).map(Tensor::new)
+}
+
+/// The sum of the values of all ranks on rank `root`; zeros on others. Its gradient is that of rank
+/// `root`, on all ranks.
+///
+/// Args:
+///     x: A tensor, a number or an array. Also `input`.
+///     root: The rank that gets the sum.
+#[pyfunction]
+#[pyo3(signature = (x, root))]
+fn reduce_to(py: Python<'_>, x: &Bound<'_, PyAny>, root: usize) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::reduce_to(&x, root);
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -5495,6 +5622,20 @@ fn repeat_interleave_counts(
     let [x, counts] = args::vars(py, [x, counts])?;
     let run = || ops::repeat_interleave_counts(&x, &counts, axis);
     call::run(py, &[&x, &counts], run).map(Tensor::new)
+}
+
+/// The values as they are, of parameters that all ranks have alike; their gradients are the means
+/// of those of all ranks, by one exchange. All have one element type.
+///
+/// Args:
+///     xs: Tensors, numbers or arrays.
+#[pyfunction]
+#[pyo3(signature = (xs))]
+fn replicate(py: Python<'_>, xs: &Bound<'_, PyAny>) -> PyResult<Vec<Tensor>> {
+    let xs = args::many(xs)?;
+    let xs: Vec<&Var> = xs.iter().collect();
+    let run = || ops::replicate(&xs);
+    call::run(py, &xs, run).map(|outputs| outputs.into_iter().map(Tensor::new).collect())
 }
 
 /// The elements in other sizes; a view where possible. The sizes may be symbols, as long as both
@@ -5832,6 +5973,22 @@ fn rsqrt(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
+/// The number of this rank among those of the run, from 0 (see `fluvial_dist::current`), as an `i64`. In a program it is the one of the process or thread that runs it.
+#[pyfunction]
+#[pyo3(signature = ())]
+fn run_rank(py: Python<'_>) -> PyResult<Tensor> {
+    let run = || ops::run_rank();
+    call::run(py, &[], run).map(Tensor::new)
+}
+
+/// How many ranks the run has (see `fluvial_dist::current`), as an `i64`. In a program it is the one of the process or thread that runs it.
+#[pyfunction]
+#[pyo3(signature = ())]
+fn run_world(py: Python<'_>) -> PyResult<Tensor> {
+    let run = || ops::run_world();
+    call::run(py, &[], run).map(Tensor::new)
+}
+
 /// A class (`i64[batch]`) for each row of `x`, `[batch, classes]`, drawn by the probabilities in it.
 ///
 /// Args:
@@ -6103,6 +6260,21 @@ fn selu(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::selu(&x);
     call::run(py, &[&x], run).map(Tensor::new)
+}
+
+/// Sends a value to another rank, which has to `recv_from` it with the same tag. It has no gradient:
+/// gradients pass between ranks by `broadcast_from`, `all_to_all` and their like.
+///
+/// Args:
+///     x: A tensor, a number or an array. Also `input`.
+///     rank: The rank that gets it.
+///     tag: What tells it from others.
+#[pyfunction]
+#[pyo3(signature = (x, rank, tag))]
+fn send_to(py: Python<'_>, x: &Bound<'_, PyAny>, rank: usize, tag: usize) -> PyResult<()> {
+    let x = args::var(x)?;
+    let run = || ops::send_to(&x, rank, tag);
+    call::run(py, &[&x], run)
 }
 
 /// Each sequence of the first part, followed by the one with the same number of the second, and so on: rows
@@ -7550,6 +7722,9 @@ pub const METHODS: &[&str] = &[
     "adaptive_max_pool3d",
     "add",
     "all",
+    "all_gather",
+    "all_reduce",
+    "all_to_all",
     "along_index",
     "alpha_dropout",
     "any",
@@ -7581,6 +7756,7 @@ pub const METHODS: &[&str] = &[
     "bitwise_not",
     "bitwise_or",
     "bitwise_xor",
+    "broadcast_from",
     "by_phase",
     "cast",
     "ceil",
@@ -7778,7 +7954,11 @@ pub const METHODS: &[&str] = &[
     "qr",
     "quantile",
     "quantiles",
+    "rank_stream",
     "reciprocal",
+    "recv_from",
+    "reduce_scatter",
+    "reduce_to",
     "relu",
     "relu6",
     "remainder",
@@ -7810,6 +7990,7 @@ pub const METHODS: &[&str] = &[
     "scatter_slice",
     "searchsorted",
     "selu",
+    "send_to",
     "sequence_conv",
     "sequence_enumerate",
     "sequence_erase",
@@ -7896,6 +8077,9 @@ pub const OTHER_NAMES: &[(&str, &[(&str, &str)])] = &[
     ("adaptive_max_pool3d", &[("input", "x"), ("output_size", "sizes")]),
     ("add", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
     ("all", &[("input", "x"), ("dim", "axis"), ("keepdim", "keepdims")]),
+    ("all_gather", &[("input", "x")]),
+    ("all_reduce", &[("input", "x")]),
+    ("all_to_all", &[("input", "x")]),
     ("along_index", &[("dim", "axis")]),
     ("alpha_dropout", &[("input", "x"), ("inplace", "")]),
     ("any", &[("input", "x"), ("dim", "axis"), ("keepdim", "keepdims")]),
@@ -7922,6 +8106,7 @@ pub const OTHER_NAMES: &[(&str, &[(&str, &str)])] = &[
     ("bitwise_not", &[("input", "x")]),
     ("bitwise_or", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
     ("bitwise_xor", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
+    ("broadcast_from", &[("input", "x")]),
     ("broadcast_to", &[("input", "x"), ("size", "shape")]),
     ("cast", &[("input", "x")]),
     ("ceil", &[("input", "x")]),
@@ -8105,6 +8290,8 @@ pub const OTHER_NAMES: &[(&str, &[(&str, &str)])] = &[
     ("quantiles", &[("input", "x"), ("dim", "axis"), ("keepdim", "keepdims"), ("interpolation", "method")]),
     ("ravel_multi_index", &[("size", "shape")]),
     ("reciprocal", &[("input", "x")]),
+    ("reduce_scatter", &[("input", "x")]),
+    ("reduce_to", &[("input", "x")]),
     ("relu", &[("input", "x"), ("inplace", "")]),
     ("relu6", &[("input", "x"), ("inplace", "")]),
     ("remainder", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
@@ -8133,6 +8320,7 @@ pub const OTHER_NAMES: &[(&str, &[(&str, &str)])] = &[
     ("scatter_slice", &[("input", "x"), ("dim", "axis")]),
     ("searchsorted", &[("sorted_sequence", "sorted"), ("input", "values")]),
     ("selu", &[("input", "x"), ("inplace", "")]),
+    ("send_to", &[("input", "x")]),
     ("sequence_concat", &[("tensors", "parts"), ("arrays", "parts")]),
     ("sequence_conv", &[("input", "x")]),
     ("sequence_enumerate", &[("input", "x")]),
@@ -8213,6 +8401,10 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(adaptive_max_pool3d, module)?)?;
     module.add_function(wrap_pyfunction!(add, module)?)?;
     module.add_function(wrap_pyfunction!(all, module)?)?;
+    module.add_function(wrap_pyfunction!(all_gather, module)?)?;
+    module.add_function(wrap_pyfunction!(all_reduce, module)?)?;
+    module.add_function(wrap_pyfunction!(all_reduce_all, module)?)?;
+    module.add_function(wrap_pyfunction!(all_to_all, module)?)?;
     module.add_function(wrap_pyfunction!(along_index, module)?)?;
     module.add_function(wrap_pyfunction!(alpha_dropout, module)?)?;
     module.add_function(wrap_pyfunction!(any, module)?)?;
@@ -8247,6 +8439,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(bitwise_not, module)?)?;
     module.add_function(wrap_pyfunction!(bitwise_or, module)?)?;
     module.add_function(wrap_pyfunction!(bitwise_xor, module)?)?;
+    module.add_function(wrap_pyfunction!(broadcast_from, module)?)?;
     module.add_function(wrap_pyfunction!(broadcast_tensors, module)?)?;
     module.add_function(wrap_pyfunction!(broadcast_to, module)?)?;
     module.add_function(wrap_pyfunction!(by_phase, module)?)?;
@@ -8466,8 +8659,12 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(quantile, module)?)?;
     module.add_function(wrap_pyfunction!(quantiles, module)?)?;
     module.add_function(wrap_pyfunction!(randint, module)?)?;
+    module.add_function(wrap_pyfunction!(rank_stream, module)?)?;
     module.add_function(wrap_pyfunction!(ravel_multi_index, module)?)?;
     module.add_function(wrap_pyfunction!(reciprocal, module)?)?;
+    module.add_function(wrap_pyfunction!(recv_from, module)?)?;
+    module.add_function(wrap_pyfunction!(reduce_scatter, module)?)?;
+    module.add_function(wrap_pyfunction!(reduce_to, module)?)?;
     module.add_function(wrap_pyfunction!(relu, module)?)?;
     module.add_function(wrap_pyfunction!(relu6, module)?)?;
     module.add_function(wrap_pyfunction!(remainder, module)?)?;
@@ -8475,6 +8672,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(repeat_index, module)?)?;
     module.add_function(wrap_pyfunction!(repeat_interleave, module)?)?;
     module.add_function(wrap_pyfunction!(repeat_interleave_counts, module)?)?;
+    module.add_function(wrap_pyfunction!(replicate, module)?)?;
     module.add_function(wrap_pyfunction!(reshape, module)?)?;
     module.add_function(wrap_pyfunction!(right_shift, module)?)?;
     module.add_function(wrap_pyfunction!(rms_norm, module)?)?;
@@ -8490,6 +8688,8 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(round, module)?)?;
     module.add_function(wrap_pyfunction!(row_conv, module)?)?;
     module.add_function(wrap_pyfunction!(rsqrt, module)?)?;
+    module.add_function(wrap_pyfunction!(run_rank, module)?)?;
+    module.add_function(wrap_pyfunction!(run_world, module)?)?;
     module.add_function(wrap_pyfunction!(sampling_id, module)?)?;
     module.add_function(wrap_pyfunction!(save, module)?)?;
     module.add_function(wrap_pyfunction!(scaled_dot_product_attention, module)?)?;
@@ -8503,6 +8703,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(searchsorted, module)?)?;
     module.add_function(wrap_pyfunction!(seed, module)?)?;
     module.add_function(wrap_pyfunction!(selu, module)?)?;
+    module.add_function(wrap_pyfunction!(send_to, module)?)?;
     module.add_function(wrap_pyfunction!(sequence_concat, module)?)?;
     module.add_function(wrap_pyfunction!(sequence_conv, module)?)?;
     module.add_function(wrap_pyfunction!(sequence_enumerate, module)?)?;

@@ -41,6 +41,7 @@ mod precision;
 mod profile;
 mod program;
 mod protocol;
+mod ranks;
 mod reader;
 mod rule;
 mod samples;
@@ -95,6 +96,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     weights::register(module)?;
     onnx::register(module)?;
     export::register(module)?;
+    ranks::register(module)?;
     state::register(module)?;
     scopes::register(module)?;
     lines::register(module)?;

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::mem::ManuallyDrop;
 
 use fluvial::core::{self, Guard, Mode, StateGuard};
-use fluvial::ops::random::Drawing;
+use fluvial::ops::random::{Drawing, DrawingByRank};
 use pyo3::prelude::*;
 
 use crate::errors;
@@ -21,6 +21,8 @@ pub enum Entered {
     Mode(#[expect(dead_code, reason = "kept for its drop")] Guard),
     State(#[expect(dead_code, reason = "kept for its drop")] StateGuard),
     Drawing(#[expect(dead_code, reason = "kept for its drop")] Drawing),
+    ByRank(#[expect(dead_code, reason = "kept for its drop")] DrawingByRank),
+    Ranks(fluvial::dist::Entered),
 }
 
 /// Notes that the thread has entered a scope.

@@ -643,6 +643,66 @@ fn random_uniform() {
 }
 
 #[test]
+fn ranks_all_gather() {
+    check_op("all_gather");
+}
+
+#[test]
+fn ranks_all_reduce() {
+    check_op("all_reduce");
+}
+
+#[test]
+fn ranks_all_to_all() {
+    check_op("all_to_all");
+}
+
+#[test]
+fn ranks_broadcast() {
+    check_op("broadcast");
+}
+
+#[test]
+fn ranks_rank_stream() {
+    check_op("rank_stream");
+}
+
+#[test]
+fn ranks_recv() {
+    check_op("recv");
+}
+
+#[test]
+fn ranks_reduce_scatter() {
+    check_op("reduce_scatter");
+}
+
+#[test]
+fn ranks_reduce() {
+    check_op("reduce");
+}
+
+#[test]
+fn ranks_replicate() {
+    check_op("replicate");
+}
+
+#[test]
+fn ranks_rank() {
+    check_op("rank");
+}
+
+#[test]
+fn ranks_world() {
+    check_op("world");
+}
+
+#[test]
+fn ranks_send() {
+    check_op("send");
+}
+
+#[test]
 fn reduce_all() {
     check_op("all");
 }

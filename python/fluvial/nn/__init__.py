@@ -17,6 +17,7 @@ from ._containers import (
 )
 from . import _generated
 from ._generated import *
+from ._parallel import DataParallel
 from ._transformer import MultiheadAttention, Transformer, TransformerDecoder, TransformerEncoder
 from . import utils
 
@@ -25,6 +26,7 @@ Module = Layer
 
 __all__ = [
     "Buffer",
+    "DataParallel",
     "Function",
     "Layer",
     "LayerDict",

@@ -50,6 +50,7 @@ impl Doctor {
             check("threads", n_threads()),
             note("memory", memory()),
             note("python", python()),
+            note("mpi", mpi()),
             check("folder", writable(&self.root)),
             check("self-test", self_test()),
         ];
@@ -69,6 +70,23 @@ impl Doctor {
             out.result(&table(&rows, &[]), || json!(null));
         }
         Ok(if findings.iter().all(|found| found.is_fine) { 0 } else { FAILED })
+    }
+}
+
+/// The library of MPI that runs of several ranks would take, and its launcher. Nobody else needs one.
+fn mpi() -> String {
+    match fluvial::dist::find(&crate::ranks::folders()) {
+        Err(_) => {
+            "none; runs of several processes need one (`pip install fluvial[mpi]`)".to_string()
+        }
+        Ok(found) => {
+            let launcher = found
+                .launcher()
+                .map_or("no launcher".to_string(), |path| path.display().to_string());
+            let srun = if found.interface() == "Open MPI" { "pmix" } else { "pmi2" };
+            let (path, interface) = (found.path.display(), found.interface());
+            format!("{path} (interface of {interface}); {launcher}; srun --mpi={srun}")
+        }
     }
 }
 

@@ -11,9 +11,11 @@ mod debug;
 mod diff;
 mod doctor;
 mod export;
+mod launch;
 mod plan;
 mod run;
 mod show;
+mod transpile;
 
 use std::path::PathBuf;
 
@@ -38,6 +40,8 @@ pub enum Command {
     Diff(diff::Diff),
     Convert(convert::Convert),
     Export(export::Export),
+    Transpile(transpile::Transpile),
+    Launch(launch::Launch),
     Bench(bench::Bench),
     #[command(subcommand)]
     Data(data::Data),
@@ -59,6 +63,8 @@ impl Command {
             Command::Diff(diff) => diff.run(out),
             Command::Convert(convert) => convert.run(out),
             Command::Export(export) => export.run(out),
+            Command::Transpile(transpile) => transpile.run(out),
+            Command::Launch(launch) => launch.run(out),
             Command::Bench(bench) => bench.run(out),
             Command::Data(data) => data.run(out),
             Command::Doctor(doctor) => doctor.run(out),

@@ -23,6 +23,7 @@ use crate::limits::LimitArgs;
 use crate::out::Out;
 use crate::program::{ProgramArgs, is_standard};
 use crate::progress::Progress;
+use crate::ranks::Ranks;
 use crate::table::{row, table};
 use crate::{names, observers, settings, signals, tensors};
 
@@ -51,6 +52,10 @@ pub struct Run {
     /// Also passes that change the last bits of the interpreted program.
     #[arg(long)]
     fast: bool,
+    /// Spread the training over the ranks that `mpirun`, `srun` or `fluvial launch` has started: `dp`, data parallel.
+    /// Rank 0 shows and writes.
+    #[arg(long, value_name = "HOW")]
+    dist: Option<String>,
     /// How often loops over readers go through their data.
     #[arg(long, value_name = "N")]
     epochs: Option<u32>,
@@ -84,7 +89,8 @@ const EXAMPLES: &str = "Examples:
   fluvial run saved_model/ --feed x=x.npy
   fluvial run theirs.flb --limit-memory 2G --limit-time 1h --max-steps 100000
   fluvial run train.py --epochs 3 -- --hidden 64
-  fluvial run train.py --checkpoint runs/a --every 5m --resume";
+  fluvial run train.py --checkpoint runs/a --every 5m --resume
+  mpirun -n 2 fluvial run train.flb --dist dp --save model.safetensors";
 
 impl Run {
     /// The file of the program.
@@ -111,12 +117,33 @@ impl Run {
         if self.mode == Mode::Interpreted {
             self.check_interpreted()?;
         }
+        let Some(strategy) = &self.dist else { return self.alone(out, None) };
+        if self.checkpoints.is_wanted() {
+            return Err(usage(
+                "runs of several ranks have no checkpoints yet",
+                "leave `--checkpoint` out, and keep the states with `--save`",
+            ));
+        }
+        let ranks = Ranks::join()?;
+        let own = if ranks.is_first() { out.clone() } else { out.muted() };
+        let status =
+            self.alone(&own, Some((&ranks, strategy))).map_err(|fault| ranks.fault(fault))?;
+        ranks.finish()?;
+        Ok(status)
+    }
+
+    /// The run of this process, perhaps as one of several ranks.
+    fn alone(&self, out: &Out, ranks: Option<(&Ranks, &str)>) -> Outcome<u8> {
+        let writes = ranks.is_none_or(|(ranks, _)| ranks.is_first());
         self.checkpoints.check(out)?;
         let state = State::new();
         let mut program = self.program.load_placed(&state)?;
         let mut given: Vec<String> = state.cells().keys().map(|name| name.to_string()).collect();
         if let Some(epochs) = self.epochs {
             program = settings::with_epochs(&program, epochs)?;
+        }
+        if let Some((ranks, strategy)) = ranks {
+            program = ranks.spread(&program, strategy)?;
         }
         let fetched = Fetched::new(&program, &self.fetch)?;
         if let Some(path) = &self.output {
@@ -153,7 +180,7 @@ impl Run {
         let tensors = fetched.tensors(&outputs, &state)?;
         // What one file cannot take is not lost for the other, nor for whoever looks.
         let written = match &self.output {
-            Some(path) => {
+            Some(path) if writes => {
                 let named: Vec<(&str, &Tensor)> =
                     fetched.names.iter().map(String::as_str).zip(&tensors).collect();
                 match is_standard(path) {
@@ -161,11 +188,11 @@ impl Run {
                     false => tensors::write(path, &named),
                 }
             }
-            None => Ok(()),
+            _ => Ok(()),
         };
         let saved = match &self.save {
-            Some(path) => settings::save(&program, path, &state),
-            None => Ok(()),
+            Some(path) if writes => settings::save(&program, path, &state),
+            _ => Ok(()),
         };
         if !self.output.as_deref().is_some_and(is_standard) {
             show(&fetched.names, &tensors, out);
@@ -206,9 +233,12 @@ impl Run {
     ) -> Outcome<Vec<Tensor>> {
         let options = Options { fast: self.fast, ..Options::default() };
         let executor = Executor::with(program, &fetched.outputs(), state.clone(), &options)?;
-        let file = self.profile.as_ref().map(|path| create(path)).transpose()?;
+        let is_first = fluvial::dist::current().rank() == 0;
+        let (profile, log) =
+            (self.profile.as_ref().filter(|_| is_first), self.log.as_ref().filter(|_| is_first));
+        let file = profile.map(|path| create(path)).transpose()?;
         let profiler = file.map(|file| (Profiler::new(), file));
-        let logger = self.log.as_ref().map(|path| logger(path, &executor)).transpose()?;
+        let logger = log.map(|path| logger(path, &executor)).transpose()?;
         let observers: Vec<&dyn Observer> = [
             profiler.as_ref().map(|(profiler, _)| profiler as &dyn Observer),
             logger.as_ref().map(|logger| logger as &dyn Observer),

@@ -200,6 +200,12 @@ fn add(input: Arc<Node>, stage: &Stage) -> Result<Node> {
             let op = Op::Shard { input: input.clone(), rank: *rank, world: *world };
             same(&input, len.map(|len| len / world), op)
         }
+        Stage::ShardOfRun => {
+            let ranks = fluvial_dist::current();
+            let (rank, world) = (ranks.rank() as u64, ranks.world() as u64);
+            let op = Op::Shard { input: input.clone(), rank, world };
+            same(&input, len.map(|len| len / world), op)
+        }
         Stage::Cast { .. }
         | Stage::Scale { .. }
         | Stage::Select(_)

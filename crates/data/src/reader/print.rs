@@ -61,6 +61,7 @@ impl Display for Stage {
                 to.add(format_args!("{}, factor={factor:?}, offset={offset:?}", Quoted(field)))?;
             }
             Stage::Shard { rank, world } => to.add(format_args!("rank={rank}, world={world}"))?,
+            Stage::ShardOfRun => {}
             Stage::Select(fields) => {
                 fields.iter().try_for_each(|field| to.add(format_args!("{}", Quoted(field))))?;
             }

@@ -40,6 +40,8 @@ pub enum Stage {
     Repeat(u64),
     /// Every so many.
     Shard { rank: u64, world: u64 },
+    /// The part of the rank that opens the reader.
+    ShardOfRun,
     /// Some of the fields.
     Select(Vec<Arc<str>>),
     /// Another name.
@@ -133,7 +135,7 @@ impl Stage {
             Stage::Take(_) => "take",
             Stage::Skip(_) => "skip",
             Stage::Repeat(_) => "repeat",
-            Stage::Shard { .. } => "shard",
+            Stage::Shard { .. } | Stage::ShardOfRun => "shard",
             Stage::Select(_) => "select",
             Stage::Rename { .. } => "rename",
             Stage::Pad(_) => "pad",

@@ -122,6 +122,7 @@ impl<'a> Parser<'a> {
                 factor: from.f64("factor", 1.0)?,
                 offset: from.f64("offset", 0.0)?,
             },
+            "shard" if from.is_empty() => Stage::ShardOfRun,
             "shard" => Stage::Shard { rank: from.u64("rank")?, world: from.u64("world")? },
             "select" => Stage::Select(from.texts("the name of a field in quotes")?),
             "rename" => Stage::Rename { from: from.text("from")?, to: from.text("to")? },

@@ -108,6 +108,10 @@ impl Op for HostCall {
         Some(Fault::of(ErrorKind::Callback))
     }
 
+    fn ranks(&self) -> Option<Ranks> {
+        Some(Ranks::Differ)
+    }
+
     fn grad(&self) -> Grad {
         match self.backward {
             Some(_) => Grad::Rule(Keeps::ALL, backward),

@@ -107,6 +107,10 @@ impl Op for Save {
         Some(Fault::of(ErrorKind::File))
     }
 
+    fn ranks(&self) -> Option<Ranks> {
+        Some(Ranks::Once)
+    }
+
     fn grad(&self) -> Grad {
         Grad::Stop
     }

@@ -3,7 +3,7 @@
 //! A stream is two integers, the seed and a counter. An op that draws takes it as an operand, so
 //! both modes, every replay and any number of threads see the same numbers.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use super::{rng_next, rng_stream};
 use crate::prelude::*;
@@ -21,6 +21,28 @@ pub(super) static NEXT: Source = Source { name: "rng", text: include_str!("rng.c
 thread_local! {
     /// The stream that draws come from instead, inside [`with_stream`].
     static LOCAL: RefCell<Option<Var>> = const { RefCell::new(None) };
+    /// Whether each rank draws numbers of its own.
+    static IS_BY_RANK: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A scope in which each [rank](fluvial_dist::current) draws numbers of its own from the stream that all ranks have in
+/// common, as data parallel training needs it. Initial values stay the same on all ranks.
+#[must_use]
+pub struct DrawingByRank {
+    former: bool,
+}
+
+impl DrawingByRank {
+    /// Begins such a scope.
+    pub fn begin() -> DrawingByRank {
+        DrawingByRank { former: IS_BY_RANK.replace(true) }
+    }
+}
+
+impl Drop for DrawingByRank {
+    fn drop(&mut self) {
+        IS_BY_RANK.set(self.former);
+    }
 }
 
 /// Starts the random numbers of this thread's state scope anew, also those of initial values of layers that
@@ -48,7 +70,10 @@ pub(crate) fn draw() -> Result<Var> {
     }
     let stream = rng_state()?;
     assign_state(RNG, &rng_next(&stream)?)?;
-    Ok(stream)
+    match IS_BY_RANK.get() {
+        true => crate::ranks::rank_stream(&stream),
+        false => Ok(stream),
+    }
 }
 
 #[track_caller]

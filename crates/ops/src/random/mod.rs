@@ -16,7 +16,7 @@ pub(crate) mod uniform;
 pub use bernoulli::bernoulli;
 pub use dropout::{Dropout, dropout};
 pub use exponential::exponential;
-pub use generator::{Drawing, RNG, parameter, seed, with_stream};
+pub use generator::{Drawing, DrawingByRank, RNG, parameter, seed, with_stream};
 pub use multinomial::multinomial;
 pub use normal::{Normal, normal};
 pub use permutation::permutation;

@@ -7,8 +7,9 @@ use toml::{Table, Value};
 use crate::tree::Source;
 
 /// A crate may use those in the rows above its own.
-const LAYERS: [&[&str]; 12] = [
+const LAYERS: [&[&str]; 13] = [
     &["tensor", "linalg"],
+    &["dist"],
     &["kernels", "data"],
     &["core"],
     &["ops"],

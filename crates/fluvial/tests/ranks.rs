@@ -1,0 +1,288 @@
+//! Programs that several ranks run: they train as one process does with the whole batch, and stay equal to the bit.
+
+use std::sync::Arc;
+
+use expect_test::{Expect, expect};
+use fluvial::compile::{Distribution, Strategy, distribute};
+use fluvial::data::Reader;
+use fluvial::data::reader::{Arrays, register_dataset};
+use fluvial::dist::{Comm, Threads};
+use fluvial::optim::Clip;
+use fluvial::prelude::*;
+
+const STEPS: usize = 6;
+
+fn spread(program: &Program) -> Result<Program> {
+    distribute(program, &Distribution::new(Strategy::DataParallel))
+}
+
+/// Rows of a batch, as samples from `first` on.
+fn rows(first: usize, count: usize) -> Result<(Tensor, Tensor)> {
+    let x: Vec<f64> =
+        (first * 3..(first + count) * 3).map(|i| ((i * 37) % 64) as f64 / 32.0 - 1.0).collect();
+    let y: Vec<f64> = x.chunks(3).map(|x| (x[0] - 2.0 * x[1]).sin() + x[2]).collect();
+    Ok((Tensor::from_vec(x, &[count, 3])?, Tensor::from_vec(y, &[count, 1])?))
+}
+
+/// A training step over feeds, with what `step` does besides the loss.
+fn program(step: impl Fn(&Mlp, &Var) -> Result<()>) -> Result<Program> {
+    let net = Mlp;
+    let batch = Dim::symbol("batch")?;
+    let inputs = [
+        ("x", Type::new(DType::F64, &[batch, Dim::size(3)])?),
+        ("y", Type::new(DType::F64, &[batch, Dim::size(1)])?),
+    ];
+    let built = Program::build(&inputs, |v| {
+        let error = net.forward(&v[0])? - &v[1];
+        let loss = mean(&(&error * &error), &[], false)?;
+        step(&net, &loss)?;
+        Ok(vec![loss])
+    })?;
+    Ok(built.unbound())
+}
+
+/// Two layers; their parameters are states by name.
+struct Mlp;
+
+const NAMES: [&str; 3] = ["first", "bias", "second"];
+
+impl Mlp {
+    fn forward(&self, x: &Var) -> Result<Var> {
+        let of = |name: &str, dims: &[usize]| {
+            let ty = Type::of(DType::F64, dims)?;
+            parameter(name, ty, || uniform(&ty, -0.8, 0.8))
+        };
+        let hidden = matmul(x, &of("first", &[3, 5])?)? + of("bias", &[5])?;
+        matmul(&tanh(&hidden)?, &of("second", &[5, 1])?)
+    }
+
+    fn parameters(&self) -> [&'static str; 3] {
+        NAMES
+    }
+}
+
+/// All states after the run, by name.
+type States = Vec<(String, Tensor)>;
+
+fn states(state: &State) -> Result<States> {
+    state.names().iter().map(|name| Ok((name.to_string(), state.tensor(name)?))).collect()
+}
+
+fn same_bits(all: &[States]) {
+    for other in &all[1..] {
+        for ((name, a), (_, b)) in all[0].iter().zip(other) {
+            assert!(a.bitwise_eq(b), "{name}: {a:?} and {b:?}");
+        }
+    }
+}
+
+fn near(a: &States, b: &States) {
+    assert_eq!(a.len(), b.len());
+    for ((name, a), (other, b)) in a.iter().zip(b) {
+        assert_eq!(name, other);
+        for (x, y) in a.to_f64s().iter().zip(b.to_f64s()) {
+            assert!((x - y).abs() < 1e-9, "{name}: {x} and {y}");
+        }
+    }
+}
+
+/// Runs a program of feeds on so many ranks, compiled or not.
+fn run(
+    program: &Program,
+    world: usize,
+    batch: usize,
+    compiled: bool,
+) -> Result<Vec<(States, Vec<f64>)>> {
+    Threads::run(world, |comm| {
+        let state = State::new();
+        let executor = Executor::new(program, state.clone())?;
+        let interpreter = Interpreter::new(program.clone(), state.clone())?;
+        let mut losses = Vec::new();
+        for step in 0..STEPS {
+            let (x, y) = rows((step * world + comm.rank()) * batch, batch)?;
+            let feeds = [("x", x), ("y", y)];
+            let outputs = if compiled { executor.run(&feeds)? } else { interpreter.run(&feeds)? };
+            losses.push(outputs[0].item::<f64>()?);
+        }
+        Ok((states(&state)?, losses))
+    })
+}
+
+/// `n` ranks with a part of the batch each are one process with the whole batch.
+fn trains_alike(program: &Program) -> Result<()> {
+    let spread = spread(program)?;
+    for (world, compiled) in [(2, true), (2, false), (3, true)] {
+        let ranks = run(&spread, world, 4, compiled)?;
+        let alone = run(program, 1, 4 * world, compiled)?;
+        let states: Vec<States> = ranks.iter().map(|(states, _)| states.clone()).collect();
+        same_bits(&states);
+        near(&states[0], &alone[0].0);
+        for (rank, one) in ranks[0].1.iter().zip(&alone[0].1) {
+            assert!((rank - one).abs() < 1e-9, "losses {rank} and {one}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn adam_with_global_norm_and_schedule() -> Result<()> {
+    trains_alike(&program(|net, loss| {
+        let adam = Adam::new(net.parameters(), 0.05).clip(Clip::GlobalNorm(0.1));
+        adam.schedule(Schedule::cosine(5, 0.0)).minimize(loss)
+    })?)
+}
+
+#[test]
+fn accumulation_and_rules_of_small_ops() -> Result<()> {
+    trains_alike(&program(|net, loss| {
+        Momentum::new(net.parameters(), 0.05).accumulate(2).minimize(loss)
+    })?)?;
+    trains_alike(&program(|net, loss| Lamb::new(net.parameters(), 0.05).minimize(loss))?)?;
+    trains_alike(&program(|net, loss| {
+        RmsProp::new(net.parameters(), 0.01).clip(Clip::Value(0.01)).minimize(loss)
+    })?)
+}
+
+#[test]
+fn updates_that_are_written_out() -> Result<()> {
+    trains_alike(&program(|net, loss| {
+        loss.backward()?;
+        for name in net.parameters() {
+            let value = read_state(name)?;
+            let grad = value.grad().ok_or_else(|| Error::gradient("none"))?;
+            assign_state(name, &(value.detach() - grad * 0.1))?;
+            value.zero_grad();
+        }
+        Ok(())
+    })?)
+}
+
+fn reader(name: &str, batch: u64) -> Result<Reader> {
+    let (x, y) = rows(0, 50)?;
+    register_dataset(name, Arc::new(Arrays::new([("x", x), ("y", y)])?));
+    Ok(Reader::memory(name).shuffle(3).batch(batch, true).prefetch(2))
+}
+
+/// Two passes over a reader.
+fn reading(reader: &Reader) -> Result<Program> {
+    let net = Mlp;
+    let built = Program::build(&[], |_| {
+        let adam = Adam::new(net.parameters(), 0.05);
+        let start = Var::of(&[0i64, 0], &[2])?;
+        let first = [&Var::scalar(0.0f64)];
+        let (_, last) = for_each(reader, 2, &start, &first, |batch, _| {
+            let error = net.forward(&batch[0])? - &batch[1];
+            let loss = mean(&(&error * &error), &[], false)?;
+            adam.minimize(&loss)?;
+            Ok((None, vec![loss]))
+        })?;
+        Ok(last)
+    })?;
+    Ok(built.unbound())
+}
+
+#[test]
+fn each_rank_reads_its_part() -> Result<()> {
+    let whole = reading(&reader("ranks.whole", 8)?)?;
+    let spread = spread(&reading(&reader("ranks.part", 4)?)?)?;
+    let train = |program: &Program| {
+        let state = State::new();
+        let loss = Executor::new(program, state.clone())?.run(&[])?[0].item::<f64>()?;
+        Ok((states(&state)?, loss))
+    };
+    let ranks = Threads::run(2, |_| train(&spread))?;
+    let alone = train(&whole)?;
+    same_bits(&[ranks[0].0.clone(), ranks[1].0.clone()]);
+    near(&ranks[0].0, &alone.0);
+    assert!((ranks[0].1 - alone.1).abs() < 1e-9);
+    assert!(spread.to_string().contains(".batch(4, drop_last=true).shard().prefetch(2)"));
+    Ok(())
+}
+
+/// A refusal at the user's line.
+fn refused(build: impl Fn(&Mlp, &Var) -> Result<()>, expected: Expect) -> Result<()> {
+    let error = spread(&program(build)?).expect_err("it is refused");
+    assert!(error.loc().is_some(), "{error}");
+    expected.assert_eq(error.message());
+    Ok(())
+}
+
+#[test]
+fn what_cannot_be_spread_is_refused() -> Result<()> {
+    refused(
+        |net, loss| {
+            let adam = Adam::new(net.parameters(), 0.05);
+            let small = lt(loss, &Var::scalar(0.1))?;
+            cond(&small, || Ok(Vec::new()), || adam.minimize(loss).map(|()| Vec::new())).map(drop)
+        },
+        expect![
+            "ranks wait for one another in a branch that depends on the data of the rank, which not all of them would reach"
+        ],
+    )?;
+    refused(
+        |net, loss| {
+            Sgd::new(net.parameters(), 0.05).minimize(loss)?;
+            let ty = Type::scalar(DType::I64);
+            let seen = declare_state("seen", ty, Role::Counter, || Ok(Var::scalar(0i64)))?;
+            let is_large = cast(&lt(&Var::scalar(0.1), loss)?, DType::I64)?;
+            assign_state("seen", &(seen + is_large))
+        },
+        expect!["the state `seen` would differ from rank to rank: it is given i64[], which does"],
+    )?;
+    let error =
+        spread(&Program::build(&[], |_| Ok(vec![Var::scalar(1.0)]))?).expect_err("no training");
+    assert!(error.message().contains("trains nothing"));
+    Ok(())
+}
+
+/// The same input gives the same bytes; what is spread already stays as it is.
+#[test]
+fn spreading_is_a_function_of_the_program() -> Result<()> {
+    let program = program(|net, loss| Adam::new(net.parameters(), 0.05).minimize(loss))?;
+    let once = spread(&program)?;
+    assert_eq!(once.to_bytes(), spread(&program)?.to_bytes());
+    assert_eq!(once.main, spread(&once)?.main);
+    let mut small = Distribution::new(Strategy::DataParallel);
+    (small.bucket, small.first_bucket) = (64, 1);
+    let exchanges = |program: &Program| {
+        let lines: Vec<String> = program
+            .to_string()
+            .lines()
+            .filter(|line| line.contains("all_reduce") || line.contains("broadcast"))
+            .map(|line| line.split("  at ").next().unwrap_or(line).trim().to_string())
+            .collect();
+        lines.join("\n")
+    };
+    expect![[r#"
+        %1 = broadcast{root=0}(%0) : i64[2]
+        %6 = broadcast{root=0}(%5) : f64[3, 5]
+        %10 = broadcast{root=0}(%9) : f64[5]
+        %14 = broadcast{root=0}(%13) : f64[5, 1]
+        %16 = broadcast{root=0}(%15) : i64[]
+        %18 = broadcast{root=0}(%17) : f64[]
+        %20 = broadcast{root=0}(%19) : f64[3, 5]
+        %22 = broadcast{root=0}(%21) : f64[5]
+        %24 = broadcast{root=0}(%23) : f64[5, 1]
+        %26 = broadcast{root=0}(%25) : f64[3, 5]
+        %28 = broadcast{root=0}(%27) : f64[5]
+        %30 = broadcast{root=0}(%29) : f64[5, 1]
+        %49, %50, %51, %52 = all_reduce{how="mean"}(%13, %second.grad, %bias.grad, %first.grad) : f64[], f64[5, 1], f64[5], f64[3, 5]"#]].assert_eq(&exchanges(&once));
+    expect![[r#"
+        %1 = broadcast{root=0}(%0) : i64[2]
+        %6 = broadcast{root=0}(%5) : f64[3, 5]
+        %10 = broadcast{root=0}(%9) : f64[5]
+        %14 = broadcast{root=0}(%13) : f64[5, 1]
+        %16 = broadcast{root=0}(%15) : i64[]
+        %18 = broadcast{root=0}(%17) : f64[]
+        %20 = broadcast{root=0}(%19) : f64[3, 5]
+        %22 = broadcast{root=0}(%21) : f64[5]
+        %24 = broadcast{root=0}(%23) : f64[5, 1]
+        %26 = broadcast{root=0}(%25) : f64[3, 5]
+        %28 = broadcast{root=0}(%27) : f64[5]
+        %30 = broadcast{root=0}(%29) : f64[5, 1]
+        %14 = all_reduce{how="mean"}(%13) : f64[]
+        %29, %30 = all_reduce{how="mean"}(%second.grad, %bias.grad) : f64[5, 1], f64[5]
+        %32 = all_reduce{how="mean"}(%first.grad) : f64[3, 5]"#]]
+    .assert_eq(&exchanges(&distribute(&program, &small)?));
+    Ok(())
+}

@@ -1,0 +1,190 @@
+"""Trains on several processes through MPI: `make test-dist`, or
+
+    python python/tests/ranks_mpi.py --fluvial target/debug/fluvial --prefix .venv-mpi [--library NAME ...]
+
+Each library of MPI below the prefix is tried with its own launcher. What processes do is compared with what threads of one
+process do, whose results `test_dist.py` compares with those of one process alone. The exit code is 1 if anything is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import glob
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Any
+
+import numpy as np
+
+import fluvial as fl
+
+SECONDS = 120
+
+
+def exchanged(rank: int, world: int) -> list[Any]:
+    """What all ranks exchange, in every element type."""
+    found: list[Any] = []
+    for dtype in ("f32", "f64", "f16", "bf16", "i32", "i64", "u8", "i16", "bool"):
+        own = fl.cast(fl.tensor([float(rank + 1), 0.0, 3.0] * world), dtype)
+        found.append(fl.cast(fl.dist.all_gather(own), "f64").tolist())
+        found.append(fl.cast(fl.dist.broadcast(own, world - 1), "f64").tolist())
+        found.append(fl.cast(fl.dist.all_to_all(own), "f64").tolist())
+        if dtype != "bool":
+            found.append(fl.cast(fl.dist.all_reduce(own), "f64").tolist())
+            found.append(fl.cast(fl.dist.all_reduce(own, "max"), "f64").tolist())
+            found.append(fl.cast(fl.dist.reduce_scatter(own, "sum"), "f64").tolist())
+    number = fl.tensor(0.1 * (rank + 1))
+    found.append(fl.dist.all_reduce(number, "mean").item())
+    fl.dist.send(number, (rank + 1) % world, 3)
+    found.append(fl.dist.recv(number, (rank - 1) % world, 3).item())
+    fl.dist.barrier()
+    return found
+
+
+def trained(rank: int, world: int) -> str:
+    """The checksum of a model after a few steps, line by line."""
+    from test_dist import trained as train
+
+    _, values = train(rank, world, 6, True, norm=True, dropout=0.3)
+    return hashlib.sha256(b"".join(value.tobytes() for value in values)).hexdigest()
+
+
+def as_rank() -> None:
+    """What a process that MPI has started does."""
+    assert fl.dist.init()
+    rank, world = fl.dist.rank(), fl.dist.world()
+    if os.environ.get("FLUVIAL_TEST_FAILS") == str(rank):
+        raise ValueError("a fault of one rank")
+    if os.environ.get("FLUVIAL_TEST_HANGS") == str(rank):
+        time.sleep(SECONDS)
+    # Others read lines of several processes at once.
+    print(f"@{rank} {exchanged(rank, world)!r}|{trained(rank, world)}\n", end="", flush=True)
+
+
+def program(folder: str) -> str:
+    """A training that reads its data by itself."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(64, 4)).astype("float32")
+    np.savez(os.path.join(folder, "data.npz"), x=x, y=(x[:, :1] * 2 - x[:, 1:2]).astype("float32"))
+    fl.seed(1)
+    net = fl.nn.Sequential(fl.nn.Linear(4, 8), fl.nn.Tanh(), fl.nn.Linear(8, 1))
+    optimizer = fl.optimizer.Adam(net.parameters(), 0.05)
+    os.chdir(folder)
+    reader = fl.batch_reader("data.npz", batch_size=8, shuffle=5)
+
+    @fl.function
+    def train() -> Any:
+        loss = fl.tensor(0.0)
+        for x, y in reader.iterate():
+            loss = fl.mse_loss(net(x), y)
+            optimizer.minimize(loss)
+        return loss
+
+    fl.build(train, {}).save("train.flb")
+    return os.path.join(folder, "train.flb")
+
+
+class Library:
+    """A library of MPI with its launcher."""
+
+    def __init__(self, path: str, prefix: str) -> None:
+        self.path = path
+        self.launcher = os.path.join(prefix, "bin", "mpiexec")
+
+    def run(self, world: int, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "FLUVIAL_MPI": self.path, "FLUVIAL_THREADS": "1", **variables}
+        for name in ("OMPI", "PRTE"):
+            environment[f"{name}_ALLOW_RUN_AS_ROOT"] = environment[f"{name}_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
+        environment["PRTE_MCA_rmaps_default_mapping_policy"] = ":oversubscribe"
+        words = [self.launcher, "-n", str(world), *command]
+        started = subprocess.Popen(
+            words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        )
+        try:
+            out, err = started.communicate(timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(started.pid, signal.SIGKILL)
+            raise
+        return subprocess.CompletedProcess(words, started.returncode, out, err)
+
+
+def check(library: Library, fluvial: str, folder: str) -> None:
+    own = [sys.executable, os.path.abspath(__file__), "--rank"]
+    for world in (2, 3):
+        done = library.run(world, *own, FLUVIAL_DIST_CHECK="1")
+        assert done.returncode == 0, done.stderr
+        lines = sorted(line for line in done.stdout.splitlines() if line.startswith("@"))
+        threads = fl.dist.spawn(lambda rank, world=world: (exchanged(rank, world), trained(rank, world)), world)
+        for rank, line in enumerate(lines):
+            found, checksum = line.split(" ", 1)[1].split("|")
+            assert found == repr(threads[rank][0]), (found, threads[rank][0])
+            assert checksum == lines[0].split("|")[1], "ranks differ"
+            # Two numbers have one sum; of three, MPI may add up in another order.
+            assert world > 2 or checksum == threads[rank][1]
+        print(f"  {world} processes exchange and train as threads do")
+
+    path, saved = program(folder), []
+    for world in (1, 2, 2):
+        to = os.path.join(folder, f"{len(saved)}.safetensors")
+        command = [fluvial, "run", path, "--dist", "dp", "--epochs", "2", "--save", to, "--quiet", "--root", folder]
+        done = library.run(world, *command)
+        assert done.returncode == 0, done.stderr
+        saved.append(open(to, "rb").read())
+    assert saved[1] == saved[2], "a run again gave other bits"
+    assert saved[0] != saved[1]
+    print("  fluvial run --dist dp: the same bits again")
+
+    done = library.run(2, *own, FLUVIAL_TEST_FAILS="1")
+    assert done.returncode != 0 and "a fault of one rank" in done.stderr, (done.returncode, done.stderr)
+    began = time.monotonic()
+    done = library.run(2, *own, FLUVIAL_TEST_HANGS="1", FLUVIAL_DIST_TIMEOUT="3")
+    assert done.returncode != 0 and "has waited 3 s" in done.stderr, (done.returncode, done.stderr)
+    assert time.monotonic() - began < SECONDS / 2
+    print("  a rank that fails or hangs ends them all")
+
+
+def check_alone(fluvial: str, library: Library, folder: str) -> None:
+    """What goes wrong before anything is exchanged."""
+    run = [fluvial, "run", program(folder), "--dist", "dp", "--root", folder]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PMI", "OMPI"))}
+    alone = subprocess.run(run, env=environment, capture_output=True, text=True, timeout=SECONDS)
+    assert alone.returncode == 2 and "fluvial launch" in alone.stderr, alone.stderr
+    # As if Open MPI's launcher had started it.
+    other = {**environment, "OMPI_COMM_WORLD_SIZE": "2", "FLUVIAL_MPI": library.path}
+    wrong = subprocess.run(run, env=other, capture_output=True, text=True, timeout=SECONDS)
+    assert wrong.returncode == 3 and "do not belong together" in wrong.stderr, wrong.stderr
+    none = subprocess.run(
+        run, env={**other, "FLUVIAL_MPI": "/nowhere/libmpi.so"}, capture_output=True, text=True, timeout=SECONDS
+    )
+    assert none.returncode == 4, none.stderr
+    print("  no launcher, another launcher and no library are told apart")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rank", action="store_true")
+    parser.add_argument("--fluvial")
+    parser.add_argument("--prefix", nargs="*", default=[])
+    options = parser.parse_args()
+    if options.rank:
+        as_rank()
+        return
+    n_found = 0
+    for prefix in map(os.path.abspath, options.prefix):
+        for path in sorted(glob.glob(os.path.join(prefix, "lib", "libmpi*.so.*"))):
+            library = Library(path, prefix)
+            print(path)
+            with tempfile.TemporaryDirectory() as folder:
+                check(library, options.fluvial, folder)
+                check_alone(options.fluvial, library, folder)
+            n_found += 1
+    assert n_found, "no library of MPI was found"
+
+
+if __name__ == "__main__":
+    main()
