@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-python test-editors types test-random test-junk fuzz test-onnx test-export test-dist test-deep lint parity bench bench-ops bench-models bench-micro bench-curves bench-kernels bench-debugger bench-peers golden vsix test-ide pictures-ide clean
+.PHONY: help build demo test test-rust test-python test-editors types test-random test-junk fuzz test-onnx test-export test-dist test-deep lint parity bench bench-ops bench-models bench-micro bench-curves bench-kernels bench-debugger bench-peers golden vsix test-ide pictures-ide opinfo reference clean
 
 PYTHON ?= python3
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -202,6 +202,15 @@ golden: .venv-peers/ready ## write the golden files again, with PyTorch and SciP
 	.venv-peers/bin/python bench/peers/golden.py python/tests/golden/models.json
 	.venv-peers/bin/python bench/peers/transforms_golden.py python/tests/golden/transforms.json
 	.venv-peers/bin/python bench/peers/expressions_golden.py python/tests/golden/torch_expressions.json
+	.venv-peers/bin/python bench/peers/torch_members.py
+
+# OPINFO is passed on: make opinfo OPINFO="--only add max --dtypes float64".
+OPINFO ?=
+opinfo: .venv-peers/ready ## run PyTorch's samples of its ops through `fluvial.torch`, with the package that test-python has installed (10 min)
+	PYTHONPATH=$(TARGET)/python .venv-peers/bin/python bench/peers/opinfo.py --report $(TARGET)/opinfo.json $(OPINFO)
+
+reference: .venv/ready ## write docs/reference again, with the package that test-python has installed
+	PYTHONPATH=$(TARGET)/python .venv/bin/python python/tests/reference_pages.py
 
 vsix: ## pack the extension for VS Code: target/fluvial-vscode.vsix
 	editors/vsix.sh $(TARGET)/fluvial-vscode.vsix

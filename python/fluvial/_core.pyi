@@ -277,6 +277,8 @@ class Tensor:
     def histc(self, bins: builtins.int = 100, min: builtins.float = 0, max: builtins.float = 0) -> Tensor: ...
     def hsplit(self, indices_or_sections: Any) -> list[Tensor]: ...
     def i0(self) -> Tensor: ...
+    def igamma(self, other: TensorLike) -> Tensor: ...
+    def igammac(self, other: TensorLike) -> Tensor: ...
     def index_copy(self, axis: builtins.int, index: TensorLike, source: TensorLike, **wrong: Any) -> Tensor: ...
     def index_fill(self, axis: builtins.int, index: TensorLike, value: TensorLike, **wrong: Any) -> Tensor: ...
     def inner(self, b: TensorLike) -> Tensor: ...
@@ -3627,7 +3629,7 @@ def gru(x: TensorLike, h0: TensorLike | None, weights: Sequence[TensorLike], len
         bidirectional: Whether each layer also goes through the sequence backwards.
         bias: Whether there are biases among the weights.
         batch_first: Whether the batch is the first axis of input and output.
-        nonlinearity: What is applied to the sums; for [`rnn`] only. One of "tanh", "relu".
+        nonlinearity: What is applied to the sums; for `rnn` only. One of "tanh", "relu".
         dropout: The probability that an element is dropped between layers.
         projection: Whether each layer and direction has a last weight `w_hr`, by which its state becomes its output; for `lstm` only.
     """
@@ -4447,7 +4449,7 @@ def lstm(x: TensorLike, h0: TensorLike | None, c0: TensorLike | None, weights: S
         bidirectional: Whether each layer also goes through the sequence backwards.
         bias: Whether there are biases among the weights.
         batch_first: Whether the batch is the first axis of input and output.
-        nonlinearity: What is applied to the sums; for [`rnn`] only. One of "tanh", "relu".
+        nonlinearity: What is applied to the sums; for `rnn` only. One of "tanh", "relu".
         dropout: The probability that an element is dropped between layers.
         projection: Whether each layer and direction has a last weight `w_hr`, by which its state becomes its output; for `lstm` only.
     """
@@ -5119,7 +5121,8 @@ def permute(input: TensorLike, dims: Sequence[int]) -> Tensor: ...
 @overload
 def pinv(x: TensorLike, rcond: float) -> Tensor:
     """The Moore-Penrose inverses of the matrices in the last two axes. Singular values up to `rcond`
-    times the greatest count as zero; `1e-15` is usual in `f64`, `1e-6` in `f32`.
+    times the greatest count as zero; `1e-15` is usual in `f64`, `1e-6` in `f32`. The gradient is that of
+    matrices whose rank does not change.
 
     Args:
         x: A tensor, a number or an array. Also `input`.
@@ -5546,7 +5549,7 @@ def rnn(x: TensorLike, h0: TensorLike | None, weights: Sequence[TensorLike], len
         bidirectional: Whether each layer also goes through the sequence backwards.
         bias: Whether there are biases among the weights.
         batch_first: Whether the batch is the first axis of input and output.
-        nonlinearity: What is applied to the sums; for [`rnn`] only. One of "tanh", "relu".
+        nonlinearity: What is applied to the sums; for `rnn` only. One of "tanh", "relu".
         dropout: The probability that an element is dropped between layers.
         projection: Whether each layer and direction has a last weight `w_hr`, by which its state becomes its output; for `lstm` only.
     """

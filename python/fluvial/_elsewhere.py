@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 #: Names of PyTorch by our module, and what to write instead.
 PYTORCH = {
     "fluvial": {
@@ -28,6 +30,12 @@ PYTORCH = {
         "functional": "fl",
         "init": "fl.initializer",
     },
+    "fluvial.distributions": dict.fromkeys(
+        "ContinuousBernoulli ExponentialFamily FisherSnedecor GeneralizedPareto HalfCauchy InverseGamma Kumaraswamy LKJCholesky "
+        "LogisticNormal LowRankMultivariateNormal NegativeBinomial OneHotCategoricalStraightThrough Pareto RelaxedBernoulli "
+        "RelaxedOneHotCategorical VonMises Weibull Wishart".split(),
+        "fl.distributions.TransformedDistribution",
+    ),
     "fluvial.optimizer": {
     },
 }
@@ -88,7 +96,8 @@ def _is_of_torch(module: str, name: str) -> bool:
     import re
 
     # Looked up in its text: to load it would change what methods cost.
-    files = ("_functions.py", "_state.py", "nn/functional.py") if module == "fluvial" else ("nn/_layers.py",)
+    own = "_functions.py _options.py _places.py _more.py _state.py nn/functional.py nn/_losses.py nn/_activations.py".split()
+    files = own if module == "fluvial" else ["nn/_layers.py"]
     folder = os.path.join(os.path.dirname(__file__), "torch")
     for file in files:
         with open(os.path.join(folder, file), encoding="utf-8") as text:
@@ -97,34 +106,107 @@ def _is_of_torch(module: str, name: str) -> bool:
     return False
 
 
+def _is_method_of_torch(name: str) -> bool:
+    """Whether tensors have a method in files that import `fluvial.torch`."""
+    import os
+    import re
+
+    # Looked up in its text: to load it would change what methods cost.
+    with open(os.path.join(os.path.dirname(__file__), "torch", "_methods.py"), encoding="utf-8") as text:
+        lists = re.findall(r'^(?:TWO_MEANINGS|CHANGING) = """(.*?)"""', text.read(), re.M | re.S)
+    return name in lists[0].split() or name.endswith("_") and name[:-1] in lists[1].split()
+
+
+_ONE = "there is one device, the CPU"
+_DENSE = "nothing: all tensors are dense; `fl.optimizer.lookup` is for gradients of rows"
+_QUANTIZED = "nothing: there are no quantized element types"
+_LAYOUT = "nothing: layouts are no matter of users"
+_FIXED = "`load_state_dict`, and change what it is given before"
+
 #: Attributes of PyTorch's objects by the class here that has others for them.
 _MEMBERS = {
     "Tensor": {
+        "index": "x[i, j]",
+        "H": "x.T: there are no complex numbers to conjugate",
+        "adjoint": "x.mT",
+        "apply_": "x.numpy() and numpy.vectorize, or a function of tensors",
         "as_strided": "x.reshape(...) or x.unfold_axis(axis, size, step)",
-        "cuda": "x: there is one device, the CPU",
+        "as_subclass": "a class that holds a tensor",
+        "cauchy_": "fl.distributions.Cauchy(median, sigma).sample(x.shape)",
+        "cdouble": "x.double(): elements are real",
+        "cfloat": "x.float(): elements are real",
+        "chalf": "x.half(): elements are real",
+        "cuda": f"x: {_ONE}",
         "data_ptr": "x.numpy().ctypes.data",
         "detach_": "x = x.detach()",
+        "eig": "fl.linalg.eigh(x), for symmetric matrices",
+        "geometric_": "fl.distributions.Geometric(p).sample(x.shape)",
+        "geqrf": "fl.linalg.qr(x)",
+        "get_device": f"nothing: {_ONE}",
         "grad_fn": "fl.why_no_gradient(y, x), or x.is_tracked",
+        "imag": "nothing: elements are real",
         "index_add_": "x = x.index_add(...)",
-        "is_cuda": "False: there is one device, the CPU",
-        "layout": "nothing: layouts are no matter of users",
+        "is_cuda": f"False: {_ONE}",
+        "istft": "nothing yet: see `fl.fft` where there is one",
+        "log_normal_": "x.normal_(mean, std).exp_()",
+        "mH": "x.mT: there are no complex numbers to conjugate",
+        "map_": "a function of tensors",
+        "map2_": "a function of tensors",
+        "module_load": "layer.load_state_dict(...)",
         "names": "nothing: axes have no names",
-        "pin_memory": "x: there is one device, the CPU",
+        "name": "nothing: axes have no names",
+        "new": "x.new_zeros(...)",
+        "ormqr": "fl.linalg.qr(x).Q @ y",
+        "orgqr": "fl.linalg.qr(x).Q",
+        "pin_memory": f"x: {_ONE}",
+        "register_post_accumulate_grad_hook": "x.register_hook(hook)",
+        "reinforce": "the logarithm of a probability times the reward, and `backward`",
+        "resize": "x = x.reshape(...)",
         "resize_": "x = x.reshape(...)",
+        "resize_as_": "x = x.reshape(y.shape)",
+        "resize_as": "x = x.reshape(y.shape)",
+        "set_": "x.data = y",
         "share_memory_": "x: processes do not share tensors",
         "squeeze_": "x = x.squeeze()",
+        "stft": "nothing yet: see `fl.fft` where there is one",
         "storage": "x.numpy()",
-        "stride": "nothing: layouts are no matter of users",
+        "untyped_storage": "x.numpy()",
+        "swapaxes_": "x = x.swapaxes(a, b)",
+        "swapdims_": "x = x.swapdims(a, b)",
+        "symeig": "fl.linalg.eigh(x)",
         "t_": "x = x.t()",
+        "to_padded_tensor": "fl.sequence_pad(...)",
         "transpose_": "x = x.transpose(a, b)",
         "unsqueeze_": "x = x.unsqueeze(axis)",
-    },
+        "volatile": "fl.no_grad()",
+    }
+    | dict.fromkeys("ipu xpu mtia is_ipu is_maia is_mps is_mtia is_vulkan is_xla is_xpu is_meta is_mkldnn to_mkldnn record_stream is_pinned".split(), f"nothing: {_ONE}")
+    | dict.fromkeys("ccol_indices coalesce col_indices crow_indices dense_dim indices is_coalesced is_sparse is_sparse_csr row_indices smm sparse_dim "
+                    "sparse_mask sparse_resize_ sparse_resize_and_clear_ resize_as_sparse_ sspaddmm to_dense to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo "
+                    "to_sparse_csc to_sparse_csr values".split(), _DENSE)
+    | dict.fromkeys("dequantize int_repr is_quantized q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qscheme".split(), _QUANTIZED)
+    | dict.fromkeys("as_strided_ as_strided_scatter const_data_ptr dim_order is_set_to layout new_empty_strided storage_offset storage_type stride".split(), _LAYOUT)
+    | dict.fromkeys("grad_dtype hash_tensor is_distributed is_inference is_nested is_neg is_shared output_nr retains_grad slice_inverse".split(),
+                    "nothing: it tells what happens inside of PyTorch"),
     "Layer": {
-        "cpu": "the layer itself: there is one device, the CPU",
-        "cuda": "the layer itself: there is one device, the CPU",
-    },
-    "Optimizer": {"lr": "optimizer.learning_rate()"},
-}
+        "compile": "fl.function(layer)",
+        "cpu": f"the layer itself: {_ONE}",
+        "cuda": f"the layer itself: {_ONE}",
+        "get_extra_state": "register_buffer(name, tensor)",
+        "set_extra_state": "register_buffer(name, tensor)",
+        "set_submodule": "setattr(layer, name, sublayer)",
+        "share_memory": "the layer itself: processes do not share tensors",
+        "to_empty": f"the layer itself: {_ONE}",
+        "type": "layer.to(dtype)",
+    }
+    | dict.fromkeys("ipu mtia xpu".split(), f"the layer itself: {_ONE}")
+    | dict.fromkeys("T_destination call_super_init dump_patches".split(), "nothing: it tells what happens inside of PyTorch")
+    | dict.fromkeys("register_load_state_dict_post_hook register_load_state_dict_pre_hook register_state_dict_post_hook register_state_dict_pre_hook".split(), _FIXED),
+    "Optimizer": {"lr": "optimizer.learning_rate()", "state": "optimizer.state_dict()"}
+    | dict.fromkeys("register_load_state_dict_post_hook register_load_state_dict_pre_hook register_state_dict_post_hook register_state_dict_pre_hook".split(), _FIXED)
+    | dict.fromkeys("OptimizerPostHook OptimizerPreHook profile_hook_step register_step_post_hook register_step_pre_hook".split(),
+                    "the lines before and after `optimizer.step()`"),
+}  # fmt: skip
 
 
 def no_member(owner: object, name: str) -> AttributeError:
@@ -151,7 +233,10 @@ def no_member(owner: object, name: str) -> AttributeError:
     if name.startswith("_"):
         # Protocols ask for these, and expect nothing.
         return AttributeError(what, name=name, obj=owner)
-    names = [known for known in dir(owner) if not known.startswith("_")]
+    if is_tensor(owner) and _is_method_of_torch(name):
+        other = f", or write `fl.{name}(x)`" if name in vars(sys.modules[str(__package__)]) else ""
+        return fault(AttributeError, what, f"`import fluvial.torch as torch` in this file gives tensors PyTorch's `{name}`{other}")
+    names = [known for known in dir(owner) if not known.startswith("_") and known != name]
     near = difflib.get_close_matches(name, names, 1)
     for base in type(owner).__mro__:
         elsewhere = _MEMBERS.get(base.__name__, {}).get(name)

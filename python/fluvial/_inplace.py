@@ -9,6 +9,7 @@ from __future__ import annotations
 from . import _core
 from ._core import Tensor
 from ._fault import fault
+from ._flavour import is_torch
 from ._tree import is_parameter, is_tensor, same_sizes
 
 TYPE_CHECKING = False
@@ -57,7 +58,12 @@ def put(x: Tensor, value: Any) -> Tensor:
     return x
 
 
-def _changing(name: str) -> Callable[..., Tensor]:
+def changing(name: str) -> Callable[..., Tensor]:
+    """The form of a method that changes the tensor.
+
+    Args:
+        name: The name of the method.
+    """
     def method(self: Tensor, *args: Any, **options: Any) -> Tensor:
         return put(self, getattr(self, name)(*args, **options))
 
@@ -174,8 +180,9 @@ def exponential_(self: Tensor, lambd: float = 1.0) -> Tensor:
 
 def _of_leaf(name: str) -> Callable[..., Any]:
     def method(self: Tensor, other: Any) -> Any:
-        # `w -= rate * w.grad`: the leaf stays one. Everything else gets a new tensor under its name.
-        if self.is_leaf and not _core.is_recording():
+        # `w -= rate * w.grad`: the leaf stays one. Everything else gets a new tensor under its name, but for files with
+        # PyTorch's meaning, where all who hold the object see the change.
+        if self.is_leaf and not _core.is_recording() or is_torch():
             return put(self, getattr(self, name)(other))
         return NotImplemented
 
@@ -185,7 +192,7 @@ def _of_leaf(name: str) -> Callable[..., Any]:
 def register() -> None:
     """Gives the class its methods."""
     own = (add_, sub_, zero_, fill_, copy_, normal_, uniform_, random_, bernoulli_, exponential_)
-    for method in (*map(_changing, CHANGING), *own):
+    for method in (*map(changing, CHANGING), *own):
         setattr(Tensor, method.__name__, method)
     for name, operator in (("add", "__iadd__"), ("sub", "__isub__"), ("mul", "__imul__"), ("div", "__itruediv__")):
         setattr(Tensor, operator, _of_leaf(name))

@@ -226,15 +226,26 @@ def lu_factor(x: TensorLike) -> LUFactorResult:
     return LUFactorResult(both, pivots)
 
 
-def lu_solve(factors: TensorLike, pivots: TensorLike, b: TensorLike) -> Tensor:
+def lu_solve(
+    factors: TensorLike, pivots: TensorLike, b: TensorLike, *, left: builtins.bool = True, adjoint: builtins.bool = False
+) -> Tensor:
     """The `x` with `a x = b`, by what `lu_factor` has found of `a`.
 
     Args:
         factors: The triangles.
         pivots: The exchanges of rows.
         b: Matrices.
+        left: Whether `a` stands at the left of `x`.
+        adjoint: Whether `a` is transposed.
+
+    Example:
+        >>> factors, pivots = fl.linalg.lu_factor(fl.tensor([[0.0, 2.0], [4.0, 0.0]]))
+        >>> fl.linalg.lu_solve(factors, pivots, fl.tensor([[2.0], [4.0]])).tolist()
+        [[1.0], [1.0]]
     """
     factors, b = as_tensor(factors), as_tensor(b)
+    if not left:
+        return lu_solve(factors, pivots, b.mT, adjoint=not adjoint).mT
     pivots = _core.cast(as_tensor(pivots), "int64") - 1
     n_rows = known_size(factors, -2, "lu_solve")
     places = _core.iota(n_rows, "int64")
@@ -243,9 +254,16 @@ def lu_solve(factors: TensorLike, pivots: TensorLike, b: TensorLike) -> Tensor:
         other = pivots[..., k : k + 1]
         swap = _core.where(_core.eq(places, k), other, _core.where(_core.eq(places, other), k, places))
         order = _core.take_along_axis(order, swap, -1)
-    order = _core.broadcast_to(_core.unsqueeze(order, -1), b.shape)
-    lower = _core.triangular_solve(factors, _core.take_along_axis(b, order, -2), False, False, True)
-    return _core.triangular_solve(factors, lower, True, False, False)
+    # Stacks of both are broadcast.
+    stack = _core.broadcast_tensors([factors[..., :1, :1], b[..., :1, :1]])[0].shape[:-2] if n_rows else b.shape[:-2]
+    factors, b = (_core.broadcast_to(part, (*stack, *part.shape[-2:])) for part in (factors, b))
+    order = _core.broadcast_to(order, (*stack, n_rows))
+    if adjoint:
+        found = _core.triangular_solve(factors.mT, b, False, False, False)
+        found = _core.triangular_solve(factors.mT, found, True, False, True)
+        return _core.take_along_axis(found, _core.broadcast_to(_core.unsqueeze(_core.argsort(order, -1), -1), b.shape), -2)
+    moved = _core.take_along_axis(b, _core.broadcast_to(_core.unsqueeze(order, -1), b.shape), -2)
+    return _core.triangular_solve(factors, _core.triangular_solve(factors, moved, False, False, True), True, False, False)
 
 
 def matrix_exp(x: TensorLike) -> Tensor:

@@ -101,10 +101,10 @@ class GradScaler:
         name: The name of its states.
 
     Example:
-        >>> layer = fl.nn.Linear(4, 1)
+        >>> layer = fl.nn.Linear(4, 1, weight_attr=fl.initializer.Constant(0.1))
         >>> optimizer, scaler = fl.optimizer.SGD(layer.parameters(), 0.1), fl.GradScaler()
         >>> with fl.autocast("f16"):
-        ...     loss = fl.mse_loss(layer(fl.full((8, 4), 0.5)), fl.full((8, 1), 1.0))
+        ...     loss = fl.mse_loss(layer(fl.full((8, 4), 0.5)), fl.full((8, 1), 0.5))
         >>> scaler.scale(loss).backward()
         >>> scaler.step(optimizer)
         >>> scaler.update()

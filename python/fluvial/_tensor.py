@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import types
 import weakref
 
 from . import _array_api, _core, _derived
@@ -131,6 +132,7 @@ def to(
     device: Any = None,
     non_blocking: builtins.bool = False,
     copy: builtins.bool = False,
+    memory_format: Any = None,
 ) -> Tensor:
     """The tensor with another element type, or that of another tensor; on "cpu", where it is.
 
@@ -140,6 +142,7 @@ def to(
         device: None or "cpu".
         non_blocking: No matter on one device.
         copy: Whether the result is a new object even if nothing changes.
+        memory_format: No matter: layouts are not seen.
 
     Example:
         >>> fl.tensor([1.5]).to("cpu", fl.int64).tolist()
@@ -172,7 +175,7 @@ def type_(self: Tensor, dtype: Any = None) -> Any:
 
 
 def _as(name: str) -> Any:
-    def method(self: Tensor) -> Tensor:
+    def method(self: Tensor, memory_format: Any = None) -> Tensor:
         return to(self, name)
 
     method.__doc__ = f"The tensor with the element type {name}."
@@ -234,16 +237,19 @@ def _new(make: Any) -> Any:
     return method
 
 
-def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, requires_grad: builtins.bool = False) -> Tensor:
+def new_full(
+    self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: builtins.bool = False
+) -> Tensor:
     """`full` with the element type of the tensor, unless another one is given.
 
     Args:
         size: Sizes.
         fill_value: The number.
         dtype: The element type.
+        device: None or "cpu".
         requires_grad: Whether the new tensor is a leaf.
     """
-    return full(size, fill_value, dtype or self.dtype, requires_grad=requires_grad)
+    return full(size, fill_value, dtype or self.dtype, device=device, requires_grad=requires_grad)
 
 
 def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, requires_grad: builtins.bool = False) -> Tensor:
@@ -343,6 +349,16 @@ def _taken_over() -> dict[str, Any]:
     return found
 
 
+def _bound(name: str, function: Any) -> Any:
+    """A function of the core as a method: of itself it would not be given the tensor."""
+
+    def method(self: Tensor, *args: Any, **options: Any) -> Any:
+        return function(self, *args, **options)
+
+    method.__name__, method.__doc__ = name, function.__doc__
+    return method
+
+
 #: Methods that take sizes or axes one by one; see `fluvial._methods`.
 BY_SIZES = ("reshape", "flip", "squeeze", "tile")
 
@@ -361,10 +377,10 @@ def register() -> None:
     for name in "equal not_equal greater greater_equal less less_equal signbit positive take".split():
         methods[name] = getattr(_array_api, name)
     kinds = {"float": "float32", "double": "float64", "half": "float16", "bfloat16": "bfloat16", "bool": "bool"}
-    for name, dtype in (kinds | {"long": "int64", "int": "int32", "char": "int8", "byte": "uint8"}).items():
+    for name, dtype in (kinds | {"long": "int64", "int": "int32", "short": "int16", "char": "int8", "byte": "uint8"}).items():
         methods[name] = _as(dtype)
     for name, method in methods.items():
-        setattr(Tensor, name, method)
+        setattr(Tensor, name, _bound(name, method) if isinstance(method, types.BuiltinFunctionType) else method)
     Tensor.requires_grad = property(lambda self: self.is_tracked, _core.set_leaf)  # type: ignore[assignment]
     Tensor.data = property(_core.data_of, _core.put_data)  # type: ignore[assignment]
     Tensor.grad = property(_get_grad, _set_grad, doc=_GRAD.__doc__)  # type: ignore[assignment]

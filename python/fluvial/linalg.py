@@ -229,6 +229,8 @@ def matrix_rank(x: TensorLike, /, *, rtol: float | Tensor | None = None) -> Tens
     """
     x = _tensor(x)
     values = svdvals(x)
+    if is_size(values.shape[-1], 0):
+        return _core.zeros(values.shape[:-1], "int64")
     cut: Any = _cut(x, rtol)
     cut = _core.unsqueeze(cut, -1) if isinstance(cut, Tensor) and cut.ndim else cut
     return _core.count_nonzero(values > cut * _core.max(values, -1, True), -1)
@@ -257,6 +259,8 @@ def pinv(x: TensorLike, /, *, rtol: float | None = None) -> Tensor:
             element type.
     """
     x = _tensor(x)
+    if any(is_size(size, 0) for size in x.shape):
+        return matrix_transpose(x)
     return _core.pinv(x, _cut(x, rtol))
 
 
@@ -264,6 +268,8 @@ def _completed(columns: Tensor) -> Tensor:
     """A square matrix that begins with these orthogonal columns of length one."""
     rows = columns.shape[-2]
     one = _core.eye(rows, rows, 0, columns.dtype)
+    if is_size(columns.shape[-1], 0) or is_size(rows, 0):
+        return _core.broadcast_to(one, (*columns.shape[:-2], rows, rows))
     return _core.qr(concat([columns, one + _core.zeros_like(columns[..., :1])], axis=-1))[0]
 
 
@@ -388,7 +394,15 @@ def vector_norm(
         return _core.sum(sizes, axis, keepdims)
     if ord == 2:
         return _core.norm(x, 2.0, axis, keepdims)
-    return _core.sum(sizes**ord, axis, keepdims) ** (1 / ord)
+    # Where a power has no slope, at zero, its gradient is zero, as that of the norm of order 2.
+    none = _core.eq(sizes, 0)
+    powers = _core.where(none, 1.0, sizes) ** ord
+    if ord < 0:
+        root = _core.sum(powers, axis, keepdims) ** (1 / ord)
+        return _core.where(_core.any(none, axis, keepdims), 0.0, root)
+    total = _core.sum(_core.where(none, 0.0, powers), axis, keepdims)
+    none = _core.eq(total, 0)
+    return _core.where(none, 0.0, _core.where(none, 1.0, total) ** (1 / ord))
 
 
 from ._linalg import cond, lstsq, lu, lu_factor, lu_solve, matrix_exp, multi_dot, norm, solve_triangular  # noqa: E402

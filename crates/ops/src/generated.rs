@@ -1081,7 +1081,8 @@ pub trait VarOps {
     fn outer(&self, b: &Var) -> Result<Var>;
 
     /// The Moore-Penrose inverses of the matrices in the last two axes. Singular values up to
-    /// `rcond` times the greatest count as zero; `1e-15` is usual in `f64`, `1e-6` in `f32`.
+    /// `rcond` times the greatest count as zero; `1e-15` is usual in `f64`, `1e-6` in `f32`. The
+    /// gradient is that of matrices whose rank does not change.
     #[track_caller]
     fn pinv(&self, rcond: f64) -> Result<Var>;
 

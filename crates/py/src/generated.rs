@@ -2691,7 +2691,7 @@ fn group_norm(
 ///     bidirectional: Whether each layer also goes through the sequence backwards.
 ///     bias: Whether there are biases among the weights.
 ///     batch_first: Whether the batch is the first axis of input and output.
-///     nonlinearity: What is applied to the sums; for [`rnn`] only. One of "tanh", "relu".
+///     nonlinearity: What is applied to the sums; for `rnn` only. One of "tanh", "relu".
 ///     dropout: The probability that an element is dropped between layers.
 ///     projection: Whether each layer and direction has a last weight `w_hr`, by which its state becomes its output; for `lstm` only.
 #[pyfunction]
@@ -3981,7 +3981,7 @@ fn lp_pool3d(
 ///     bidirectional: Whether each layer also goes through the sequence backwards.
 ///     bias: Whether there are biases among the weights.
 ///     batch_first: Whether the batch is the first axis of input and output.
-///     nonlinearity: What is applied to the sums; for [`rnn`] only. One of "tanh", "relu".
+///     nonlinearity: What is applied to the sums; for `rnn` only. One of "tanh", "relu".
 ///     dropout: The probability that an element is dropped between layers.
 ///     projection: Whether each layer and direction has a last weight `w_hr`, by which its state becomes its output; for `lstm` only.
 #[pyfunction]
@@ -5121,7 +5121,8 @@ fn permute(py: Python<'_>, x: &Bound<'_, PyAny>, axes: List<i64, FEW>) -> PyResu
 }
 
 /// The Moore-Penrose inverses of the matrices in the last two axes. Singular values up to `rcond`
-/// times the greatest count as zero; `1e-15` is usual in `f64`, `1e-6` in `f32`.
+/// times the greatest count as zero; `1e-15` is usual in `f64`, `1e-6` in `f32`. The gradient is that of
+/// matrices whose rank does not change.
 ///
 /// Args:
 ///     x: A tensor, a number or an array. Also `input`.
@@ -5736,7 +5737,7 @@ fn rng_stream(py: Python<'_>, stream: &Bound<'_, PyAny>, name: &str) -> PyResult
 ///     bidirectional: Whether each layer also goes through the sequence backwards.
 ///     bias: Whether there are biases among the weights.
 ///     batch_first: Whether the batch is the first axis of input and output.
-///     nonlinearity: What is applied to the sums; for [`rnn`] only. One of "tanh", "relu".
+///     nonlinearity: What is applied to the sums; for `rnn` only. One of "tanh", "relu".
 ///     dropout: The probability that an element is dropped between layers.
 ///     projection: Whether each layer and direction has a last weight `w_hr`, by which its state becomes its output; for `lstm` only.
 #[pyfunction]

@@ -23,6 +23,7 @@ from .elementwise import (
     softmin,
     xlogy,
 )
+from .gamma import igamma, igammac
 from .indexing import affine_grid, embedding_bag, index_copy, index_fill, masked_scatter
 from .making import (
     logspace,
@@ -104,7 +105,7 @@ from .statistics import (
 #: Functions whose first argument is a tensor: they are methods, too.
 METHODS = """
 addbmm addcdiv addcmul addmm addmv addr allclose amax amin aminmax baddbmm bmm clamp clamp_max clamp_min corrcoef cov
-deg2rad dist div erfinv float_power fmod frac gcd heaviside histc hsplit i0 index_copy index_fill inner isclose kthvalue
+deg2rad dist div erfinv float_power fmod frac gcd heaviside histc hsplit i0 igamma igammac index_copy index_fill inner isclose kthvalue
 lcm ldexp logaddexp2 logit masked_scatter mm mv nanmean nanmedian nansum rad2deg ravel renorm select sinc split swapaxes
 swapdims tensor_split unflatten unique_consecutive vsplit xlogy
 """.split()
@@ -155,6 +156,8 @@ __all__ = [
     "hsplit",
     "hstack",
     "i0",
+    "igamma",
+    "igammac",
     "index_copy",
     "index_fill",
     "inner",

@@ -230,7 +230,7 @@ def logit(x: TensorLike, eps: float | None = None) -> Tensor:
     """
     x = floats(x)
     if eps is not None:
-        x = _core.minimum(_core.maximum(x, eps), 1 - eps)
+        x = _core.where(x < eps, eps, _core.where(x > 1 - eps, 1 - eps, x))
     return _core.log(x / (1 - x))
 
 

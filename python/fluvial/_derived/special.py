@@ -53,7 +53,7 @@ def _step(root: Tensor, y: Tensor, half: float) -> Tensor:
 
 
 #: Coefficients of Chebyshev's series for the Bessel function, up to 8 and above (Clenshaw, 1962).
-_LOW = (
+LOW = (
     -4.41534164647933937950e-18, 3.33079451882223809783e-17, -2.43127984654795469359e-16, 1.71539128555513303061e-15,
     -1.16853328779934516808e-14, 7.67618549860493561688e-14, -4.85644678311192946090e-13, 2.95505266312963983461e-12,
     -1.72682629144155570723e-11, 9.67580903537323691224e-11, -5.18979560163526290666e-10, 2.65982372468238665035e-9,
@@ -63,7 +63,7 @@ _LOW = (
     -2.37374148058994688156e-2, 4.93052842396707084878e-2, -9.49010970480476444210e-2, 1.71620901522208775349e-1,
     -3.04682672343198398683e-1, 6.76795274409476084995e-1,
 )  # fmt: skip
-_HIGH = (
+HIGH = (
     -7.23318048787475395456e-18, -4.83050448594418207126e-18, 4.46562142029675999901e-17, 3.46122286769746109310e-17,
     -2.82762398051658348494e-16, -3.42548561967721913462e-16, 1.77256013305652638360e-15, 3.81168066935262242075e-15,
     -9.55484669882830764870e-15, -4.15056934728722208663e-14, 1.54008621752140982691e-14, 3.85277838274214270114e-13,
@@ -74,7 +74,8 @@ _HIGH = (
 )  # fmt: skip
 
 
-def _series(x: Tensor, coefficients: tuple[float, ...]) -> Tensor:
+def series(x: Tensor, coefficients: tuple[float, ...]) -> Tensor:
+    """A series of Chebyshev's polynomials of half of `x`, the highest coefficient first."""
     first = second = third = _core.zeros_like(x)
     for coefficient in coefficients:
         third, second = second, first
@@ -92,9 +93,9 @@ def i0(x: TensorLike) -> Tensor:
     wide = _core.cast(x, "float64")
     # The function is even: the slope of `abs` at zero, which is zero, is its own.
     size = _core.abs(wide)
-    low = _core.exp(_core.minimum(size, 8.0)) * _series(_core.minimum(size, 8.0) / 2 - 2, _LOW)
+    low = _core.exp(_core.minimum(size, 8.0)) * series(_core.minimum(size, 8.0) / 2 - 2, LOW)
     above = _core.maximum(size, 8.0)
-    high = _core.exp(above) * _series(32.0 / above - 2, _HIGH) / _core.sqrt(above)
+    high = _core.exp(above) * series(32.0 / above - 2, HIGH) / _core.sqrt(above)
     return _core.cast(_core.where(size <= 8, low, high), x.dtype)
 
 

@@ -3977,7 +3977,7 @@ class MaxPool1d(Stated):
         stride: Its step; the window's size if nothing is said.
         padding: How many places lie around the input, which never are the largest.
         dilation: The distance between the elements of a window.
-        return_indices: Whether the output is a pair, with the places of the elements, for [`MaxUnpool2d`].
+        return_indices: Whether the output is a pair, with the places of the elements, for `MaxUnpool2d`.
         ceil_mode: Whether a last window that is not full counts.
         name: The layer's name.
 
@@ -4032,7 +4032,7 @@ class MaxPool2d(Stated):
         stride: Its step; the window's size if nothing is said.
         padding: How many places lie around the input, which never are the largest.
         dilation: The distance between the elements of a window.
-        return_indices: Whether the output is a pair, with the places of the elements, for [`MaxUnpool2d`].
+        return_indices: Whether the output is a pair, with the places of the elements, for `MaxUnpool2d`.
         ceil_mode: Whether a last window that is not full counts.
         name: The layer's name.
     """
@@ -4083,7 +4083,7 @@ class MaxPool3d(Stated):
         stride: Its step; the window's size if nothing is said.
         padding: How many places lie around the input, which never are the largest.
         dilation: The distance between the elements of a window.
-        return_indices: Whether the output is a pair, with the places of the elements, for [`MaxUnpool2d`].
+        return_indices: Whether the output is a pair, with the places of the elements, for `MaxUnpool2d`.
         ceil_mode: Whether a last window that is not full counts.
         name: The layer's name.
     """

@@ -14,9 +14,11 @@ from .. import (
     enable_grad,
     float16,
     float32,
+    finfo,
     float64,
     from_dlpack,
     from_numpy,
+    iinfo,
     int8,
     int16,
     int32,
@@ -28,11 +30,14 @@ from .. import (
     uint64,
 )
 from .._tensor import Device as device
-from . import _functions, _methods, _scalars
+from . import _bools, _methods, _scalars
 from ._same import *  # type: ignore[assignment]
 from ._functions import *  # type: ignore[assignment]
 from ._options import *  # type: ignore[assignment]
+from ._places import *  # type: ignore[assignment]
+from ._more import *  # type: ignore[assignment]
 from ._files import load, save
+from ._results import Size
 from ._state import (
     Generator,
     get_default_dtype,
@@ -48,7 +53,6 @@ from ._state import (
 from . import autograd, linalg, nn, optim, utils
 
 dtype = _core.DType
-Size = tuple
 half, float, double, long, int, short = float16, float32, float64, int64, int32, int16
 e, inf, nan, pi = _math.e, _math.inf, _math.nan, _math.pi
 newaxis = None
@@ -59,11 +63,12 @@ for _name in "rand randn randint randperm rand_like randn_like randint_like bern
     globals()[_name] = _takes_generator(globals()[_name])
 
 _scalars.wrap(globals())
-_methods.register()
+_bools.wrap(globals())
+_methods.register(globals())
 
 
 #: Parts that are loaded when they are first used.
-_LAZY = {"amp": ".amp", "autocast": ".amp", "distributions": "..distributions", "func": ".func", "vmap": ".func"}
+_LAZY = {"amp": ".amp", "autocast": ".amp", "distributions": "..distributions", "func": ".func", "special": ".special", "vmap": ".func"}
 
 
 def __getattr__(name: str) -> object:

@@ -14,6 +14,7 @@ from .._derived.products import as_tensor as _tensor
 from .._fault import fault as _fault
 from .._tensor import together as _together
 from .._tensor import to as _to
+from .._tree import is_size
 from ._results import Values, pair
 
 TYPE_CHECKING = False
@@ -59,12 +60,6 @@ def _like(make: Any) -> Any:
 
 zeros_like, ones_like, full_like = map(_like, (fl.zeros_like, fl.ones_like, fl.full_like))
 empty_like = zeros_like
-
-
-def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None, requires_grad: builtins.bool = False) -> Tensor:
-    """Numbers with equal distances, from `start` to before `end`."""
-    made = fl.arange(start, end, step, dtype, device=device)
-    return made.track() if requires_grad else made
 
 
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: builtins.bool = False) -> Tensor:
@@ -242,7 +237,26 @@ def argmin(input: Tensor, dim: int | None = None, keepdim: builtins.bool = False
 
 def prod(input: Tensor, dim: Any = None, keepdim: builtins.bool = False, *, dtype: Any = None) -> Tensor:
     """The product."""
-    return fl.prod(input, dim, keepdim, dtype=dtype)
+    return fl.prod(_wide(input, dtype), dim, keepdim)
+
+
+def _wide(input: Tensor, dtype: Any) -> Tensor:
+    """The tensor with the element type that it is summed in: whole numbers and bools in that of the longest."""
+    if dtype is None and not input.is_floating_point():
+        dtype = _core.int64
+    return input if dtype is None or dtype == input.dtype else _core.cast(input, dtype)
+
+
+def _summed(function: Any) -> Any:
+    def along(input: Tensor, dim: int, *, dtype: Any = None, **named: Any) -> Tensor:
+        dim, _ = _dim(named.pop("axis", dim), named)
+        return function(_wide(input, dtype), dim)
+
+    along.__name__, along.__doc__ = function.__name__, function.__doc__
+    return along
+
+
+cumsum, cumprod = _summed(fl.cumsum), _summed(fl.cumprod)
 
 
 def cummax(input: Tensor, dim: int) -> Values:
@@ -289,6 +303,9 @@ def unique(input: Tensor, sorted: builtins.bool = True, return_inverse: builtins
 
 def nonzero(input: Tensor, *, as_tuple: builtins.bool = False) -> Any:
     """The positions of the elements that are not zero: one in each row, or a vector for each axis."""
+    if input.ndim == 0:
+        places = _core.nonzero(_core.reshape(input, (1,)))[0]
+        return (places,) if as_tuple else _core.zeros((places.shape[0], 0), "int64")
     return tuple(_core.nonzero(input)) if as_tuple else _core.argwhere(input)
 
 
@@ -313,7 +330,11 @@ def equal(input: Tensor, other: Tensor) -> Any:
 
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
     """The tensor with parts of another one added at positions of an axis."""
-    source = source if alpha == 1 else source * alpha
+    source = source if alpha == 1 else _core.cast(source * alpha, source.dtype)
+    if input.ndim == 0:
+        return _core.reshape(index_add(_core.reshape(input, (1,)), 0, index, _core.reshape(source, (-1,))), ())
+    source = _core.unsqueeze(source, 0) if source.ndim == 0 else source
+    index = _core.reshape(index, (1,)) if index.ndim == 0 else index
     return input + _core.cast(_core.index_add(source, index, dim, input.shape[dim]), input.dtype)
 
 
@@ -407,11 +428,29 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
 
 def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
     """The differences of neighbours along an axis."""
+    if n == 0:
+        return input
+    if input.dtype == _core.bool:
+        parts = [part for part in (prepend, input, append) if part is not None]
+        x = _core.concat(parts, dim) if len(parts) > 1 else input
+        for _ in range(n):
+            x = _core.ne(_core.slice(x, dim, 1), _core.slice(x, dim, None, -1))
+        return x
     return fl.diff(input, axis=dim, n=n, prepend=prepend, append=append)
 
 
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     """A product summed over axes."""
+    if isinstance(dims, Tensor):
+        dims = dims.tolist()
+    if not isinstance(dims, int):
+        dims = [list(axes) if isinstance(axes, (list, tuple)) else [axes] for axes in dims]
+        # An axis of size one is summed with all of the other one's.
+        for i, j in zip(*dims):
+            if is_size(a.shape[i], 1) and not is_size(b.shape[j], 1):
+                b = fl.sum(b, axis=j, keepdims=True)
+            elif is_size(b.shape[j], 1) and not is_size(a.shape[i], 1):
+                a = fl.sum(a, axis=i, keepdims=True)
     return fl.tensordot(a, b, dims)
 
 
@@ -530,5 +569,5 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
 
 
 __all__ = [name for name in dict(globals()) if not name.startswith("_") and name not in (
-    "annotations", "builtins", "fl", "Values", "pair", "TYPE_CHECKING", "Tensor", "Any"
+    "annotations", "builtins", "fl", "is_size", "Values", "pair", "TYPE_CHECKING", "Tensor", "Any"
 )]  # fmt: skip  # pyright: ignore[reportUnsupportedDunderAll]

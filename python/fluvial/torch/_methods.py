@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from .. import _core
 from .._core import Tensor
 from .._flavour import is_torch
-from . import _functions, _options
+from .._inplace import changing
+from . import _bools, _functions, _scalars
+
+_BOOL = _core.bool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +20,44 @@ TWO_MEANINGS = """
 add aminmax argsort chunk cross cummax cummin diff equal gather index_add index_put kthvalue max median min mode
 nanmedian nonzero norm quantile repeat_interleave roll round scatter scatter_add scatter_reduce softmax log_softmax sort split
 squeeze std sub svd take topk unbind unique unique_consecutive var movedim slogdet histogram rot90 bincount trace masked_fill tensor_split
+index_reduce index_copy put unfold cumsum cumprod hsplit vsplit dsplit addbmm addmm addmv addr baddbmm triangular_solve histc flip square
+angle cholesky_inverse cholesky_solve conj diagflat diagonal_scatter select_scatter slice_scatter fill
+fliplr flipud frexp is_complex isneginf isposinf isreal lu lu_solve matrix_exp matrix_power mvlgamma nanquantile nonzero_static
+absolute arccos arccosh arcsin arcsinh arctan arctan2 arctanh bitwise_left_shift bitwise_right_shift fix ger hardshrink
+is_conj is_nonzero nextafter polygamma sum_to_size true_divide is_same_size is_signed narrow_copy where unsafe_chunk unsafe_split
+unsafe_split_with_sizes pinverse real resolve_conj resolve_neg sgn split_with_sizes take_along_dim logdet msort qr vdot conj_physical
 """.split()
+
+#: Methods whose meaning differs for tensors without axes, and for bools.
+RARELY = sorted({*_scalars.FUNCTIONS, *_bools.FUNCTIONS} - {*TWO_MEANINGS, "index_add", "std_mean", "var_mean"})
+
+
+def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    """Windows of an axis, side by side along a new last one."""
+    if input.ndim == 0:
+        return unfold(_core.reshape(input, (1,)), 0, size, step)[0]
+    return _core.unfold_axis(input, dimension, size, step)
+
+
+def where(input: Tensor, condition: Tensor, other: Any) -> Tensor:
+    """The tensor where a condition holds, else another."""
+    return _core.where(condition, input, other)
+
+
+def polygamma(input: Tensor, n: int) -> Tensor:
+    """A derivative of `digamma`."""
+    return _core.polygamma(n, input)
+
+
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Gives the diagonal of a matrix a number; returns the tensor."""
+    from .._fault import fault
+    from .._inplace import put
+
+    if wrap or self.ndim != 2:
+        raise fault(ValueError, "the diagonal of a matrix is filled once", "leave `wrap` out, and give a matrix")
+    line = _core.iota(min(self.shape[0], self.shape[1]), "int64")
+    return put(self, self.setitem((line, line), fill_value))
 
 
 def repeat(input: Tensor, *sizes: Any) -> Tensor:
@@ -28,6 +69,16 @@ def repeat(input: Tensor, *sizes: Any) -> Tensor:
 def tile(input: Tensor, *sizes: Any) -> Tensor:
     """The tensor put beside itself."""
     return repeat(input, *sizes)
+
+
+#: Methods whose arguments are not those of the functions.
+_OWN: dict[str, Any] = {"unfold": unfold, "where": where, "polygamma": polygamma}
+
+#: Further methods of which there is a form that changes the tensor.
+CHANGING = """
+absolute arccos arccosh arcsin arcsinh arctan arctan2 arctanh bitwise_left_shift bitwise_right_shift conj_physical fix greater
+greater_equal i0 igamma igammac index_reduce less less_equal mvlgamma nextafter not_equal polygamma put sgn true_divide
+""".split()
 
 
 def _both(name: str, theirs: Callable[..., Any]) -> Callable[..., Any]:
@@ -47,9 +98,35 @@ def _both(name: str, theirs: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
-def register() -> None:
-    """Gives the class methods that ask whose meaning counts."""
+def _rarely(name: str, theirs: Callable[..., Any]) -> Callable[..., Any]:
+    ours = getattr(Tensor, name)
+
+    def method(self: Tensor, *args: Any, **options: Any) -> Any:
+        if (self.ndim and self.dtype != _BOOL) or not is_torch():
+            return ours(self, *args, **options)
+        return theirs(self, *args, **options)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = ours.__doc__
+    method.__wrapped__ = ours  # type: ignore[attr-defined]
+    return method
+
+
+def register(namespace: dict[str, Any]) -> None:
+    """Gives the class methods that ask whose meaning counts.
+
+    Args:
+        namespace: The functions with PyTorch's meaning.
+    """
     for name in TWO_MEANINGS:
-        setattr(Tensor, name, _both(name, getattr(_options, name, None) or getattr(_functions, name)))
-    for function in (repeat, tile):
+        setattr(Tensor, name, _both(name, _OWN.get(name) or namespace[name]))
+    for name in RARELY:
+        if hasattr(Tensor, name):
+            setattr(Tensor, name, _rarely(name, namespace[name]))
+    for function in (repeat, tile, fill_diagonal_):
         setattr(Tensor, function.__name__, _both(function.__name__, function))
+    for name in CHANGING:
+        if not hasattr(Tensor, f"{name}_"):
+            setattr(Tensor, f"{name}_", changing(name))
+    Tensor.itemsize = property(lambda self: self.element_size(), doc="The bytes of an element.")  # type: ignore[attr-defined]
+    Tensor.is_cpu = property(lambda self: True, doc="Whether the elements are in main memory: they are.")  # type: ignore[attr-defined]

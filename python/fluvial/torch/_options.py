@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import builtins
+import math
+from collections import namedtuple
 
 import fluvial as fl
 
@@ -52,6 +54,17 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: builtins.bool = Fals
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
+def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None, requires_grad: builtins.bool = False) -> Tensor:
+    """Numbers with equal distances, from `start` to before `end`."""
+    start, end = (0, start) if end is None else (start, end)
+    if dtype is not None and not fl.isdtype(dtype, "real floating") and any(isinstance(value, builtins.float) for value in (start, end, step)):
+        # Whole numbers begin at, and go on by, the whole part of a fraction; how many there are, the fractions say.
+        count = builtins.max(0, math.ceil((end - start) / step))
+        return _core.cast(int(start) + int(step) * _core.iota(count, "int64"), dtype)
+    made = fl.arange(start, end, step, dtype, device=device)
+    return made.track() if requires_grad else made
+
+
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = None) -> Tensor:
     """The distances between the rows of two matrices."""
     return fl.cdist(x1, x2, p)
@@ -59,21 +72,70 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = Non
 
 def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: builtins.bool = False) -> Tensor:
     """Numbers with equal distances between two, the last of which is one of them."""
-    start, end = (value.item() if isinstance(value, Tensor) else value for value in (start, end))
-    if dtype is not None and not fl.isdtype(dtype, "real floating"):
-        return _core.cast(fl.linspace(start, end, steps, "float64"), dtype)
-    made = fl.linspace(start, end, steps, dtype, device=device)
+    if any(isinstance(value, Tensor) and (value.is_symbolic or value.is_tracked) for value in (start, end)):
+        made = _between(start, end, steps, dtype)
+    else:
+        start, end = (value.item() if isinstance(value, Tensor) else value for value in (start, end))
+        if dtype is not None and not fl.isdtype(dtype, "real floating"):
+            return _core.cast(fl.linspace(start, end, steps, "float64"), dtype)
+        made = fl.linspace(start, end, steps, dtype, device=device)
     return made.track() if requires_grad else made
 
 
-def histogram(input: Tensor, bins: int, *, range: Any = None, weight: Any = None, density: builtins.bool = False) -> Any:
-    """How many elements fall into each part of an interval, and the ends of the parts."""
-    _refuse("histogram", weight=weight, density=density)
-    if range is None:
-        range = (_core.min(input).item(), _core.max(input).item())
-        range = (range[0] - 0.5, range[1] + 0.5) if range[0] == range[1] else range
-    counts, edges = _core.histogram(input, bins, *map(float, range))
-    return _core.cast(counts, input.dtype), edges
+def _between(start: Any, end: Any, steps: int, dtype: Any) -> Tensor:
+    """`linspace` between tensors of the program, or of a tape."""
+    kind = _core.float32 if dtype is None else dtype
+    inner = kind if fl.isdtype(kind, "real floating") else "float64"
+    start, end = (_core.cast(_tensor(value), inner) for value in (start, end))
+    if steps < 2:
+        return _core.cast(_core.reshape(start, (1,))[:steps], kind)
+    share = _core.cast(_core.iota(steps, "int64"), inner) / (steps - 1)
+    return _core.cast(_core.concat([(start + (end - start) * share)[:-1], _core.reshape(end, (1,))], 0), kind)
+
+
+def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, device: Any = None, requires_grad: builtins.bool = False) -> Tensor:
+    """Powers of a base, whose exponents have equal distances."""
+    inner = dtype if dtype is not None and fl.isdtype(dtype, "real floating") else "float64" if dtype is not None else None
+    made = _core.pow(_core.tensor(builtins.float(base), inner or "float32"), linspace(start, end, steps, dtype=inner))
+    made = made if dtype is None else _core.cast(made, dtype)
+    return made.track() if requires_grad else made
+
+
+Histogram = namedtuple("Histogram", "hist bin_edges")
+
+
+def histogram(input: Tensor, bins: Any, *, range: Any = None, weight: Any = None, density: builtins.bool = False) -> Histogram:
+    """How many elements, or how much of their weights, fall into each part of an interval, and the ends of the parts.
+
+    Args:
+        input: A tensor of floats.
+        bins: The number of parts, or a vector of their ends.
+        range: The ends of the interval; None for the smallest and the greatest element.
+        weight: The weight of each element; None for ones.
+        density: Whether the area below the histogram is one.
+    """
+    x = _core.reshape(input, (-1,))
+    if isinstance(bins, Tensor):
+        edges = bins
+    else:
+        low, high = range if range is not None else (_core.min(x), _core.max(x)) if x.numel() else (0.0, 1.0)
+        low, high = (_core.cast(_tensor(end), x.dtype) for end in (low, high))
+        same = _core.eq(low, high)
+        low, high = _core.where(same, low - 0.5, low), _core.where(same, high + 0.5, high)
+        steps = _core.cast(_core.iota(bins + 1, "int64"), x.dtype) / bins
+        edges = low + (high - low) * steps
+        edges = _core.concat([edges[:-1], _core.reshape(high, (1,))], 0)
+    n: Any = edges.shape[0] - 1
+    place = _core.searchsorted(edges, x, True) - 1
+    # The last part has its upper end, too.
+    place = _core.where(_core.eq(x, edges[-1]), n - 1, place)
+    inside = _core.logical_and(place >= 0, place < n)
+    counted = _core.ones_like(x) if weight is None else _core.cast(_core.reshape(weight, (-1,)), x.dtype)
+    counted = _core.where(inside, counted, 0.0)
+    counts = _core.index_add(counted, _core.clip(place, 0, n - 1), 0, n)
+    if density:
+        counts = counts / (_core.sum(counts) * (edges[1:] - edges[:-1]))
+    return Histogram(counts, edges)
 
 
 def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
@@ -89,84 +151,53 @@ def trace(input: Tensor) -> Tensor:
 
 
 def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> list[Tensor]:
-    """The slopes along axes, by differences of neighbours."""
-    return fl.gradient(input, spacing=1 if spacing is None else spacing, axis=dim, edge_order=edge_order)
+    """The slopes along axes, by differences of neighbours.
+
+    Args:
+        input: A tensor.
+        spacing: The distance of neighbours; or one for each axis; or vectors of places, one for each axis.
+        dim: An axis, several, or None for all.
+        edge_order: 1 or 2: the order of the formula at the ends.
+    """
+    axes = list(range(input.ndim)) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    spacing = 1 if spacing is None else spacing
+    each = list(spacing) if isinstance(spacing, (list, tuple)) else [spacing] * len(axes)
+    if len(each) != len(axes):
+        raise _fault(ValueError, f"{len(each)} distances for {len(axes)} axes", "give one for each axis")
+    x = input if input.is_floating_point() else _core.cast(input, "float32")
+    return [_slopes(x, axis, one, edge_order) for axis, one in zip(axes, each)]
 
 
-def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """The tensor with a number where a mask holds, both broadcast."""
-    input, mask = _core.broadcast_tensors([input, mask])
-    return _core.where(mask, _core.cast(_tensor(value), input.dtype), input)
+def _slopes(x: Tensor, axis: int, spacing: Any, edge_order: int) -> Tensor:
+    if not isinstance(spacing, Tensor) or spacing.ndim == 0:
+        return fl.gradient(x, axis=axis, edge_order=edge_order)[0] / spacing
+    places = _core.reshape(_core.cast(spacing, x.dtype), (-1,) + (1,) * (x.ndim - 1 - axis % x.ndim))
+    along = axis % x.ndim - x.ndim
+    part = lambda a, b=None: _core.slice(x, along, a, b)  # noqa: E731
+    step = _core.slice(places, along, 1) - _core.slice(places, along, None, -1)
+    h = lambda a, b=None: _core.slice(step, along, a, b)  # noqa: E731
+    before, behind = h(None, -1), h(1)
+    middle = (
+        part(None, -2) * (-behind / (before * (before + behind)))
+        + part(1, -1) * ((behind - before) / (before * behind))
+        + part(2) * (before / (behind * (before + behind)))
+    )
+    if edge_order == 1:
+        first, last = (part(1, 2) - part(0, 1)) / h(0, 1), (part(-1) - part(-2, -1)) / h(-1)
+    else:
+        a, b = h(0, 1), h(1, 2)
+        first = part(0, 1) * (-(2.0 * a + b) / (a * (a + b))) + part(1, 2) * ((a + b) / (a * b)) - part(2, 3) * (a / (b * (a + b)))
+        a, b = h(-2, -1), h(-1)
+        last = part(-3, -2) * (b / (a * (a + b))) - part(-2, -1) * ((a + b) / (a * b)) + part(-1) * ((2.0 * b + a) / (b * (a + b)))
+    return _core.concat([first, middle, last], along)
 
 
-def _region(input: Tensor, dim: int, index: Tensor) -> Any:
-    """The part of a tensor that positions along an axis speak of, where other axes of theirs are shorter; None for all."""
-    key = [slice(None)] * input.ndim
-    for axis in range(input.ndim):
-        if axis != dim % input.ndim and repr(index.shape[axis]) != repr(input.shape[axis]):
-            key[axis] = slice(0, index.shape[axis])
-    return tuple(key) if any(part != slice(None) for part in key) else None
-
-
-def _source(src: Any, index: Tensor, like: Tensor) -> Tensor:
-    if not isinstance(src, Tensor) or src.ndim == 0:
-        return _core.broadcast_to(_core.tensor(src, like.dtype), index.shape)
-    for axis in range(src.ndim):
-        if repr(src.shape[axis]) != repr(index.shape[axis]):
-            src = _core.narrow(src, axis, 0, index.shape[axis])
-    return src
-
-
-def _scattered(input: Tensor, dim: int, index: Tensor, src: Any, combine: Any) -> Tensor:
-    if input.ndim == 0:
-        return _core.reshape(_scattered(_core.reshape(input, (1,)), 0, _core.reshape(index, (-1,)), _core.reshape(_tensor(src), (-1,)), combine), ())
-    if index.ndim == 0:
-        index = _core.reshape(index, (1,))
-        src = _core.reshape(_tensor(src), (1,))
-    if index.dtype != _core.int64:
-        index = _core.cast(index, "int64")
-    source, key = _source(src, index, input), _region(input, dim, index)
-    if key is None:
-        return combine(input, dim, index, source)
-    return input.setitem(key, combine(input[key], dim, index, source))
-
-
-def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Tensor:
-    """The tensor with elements of another one, or a number, at positions along an axis."""
-    src = value if src is None else src
-    if reduce is not None:
-        return scatter_reduce(input, dim, index, _source(src, index, input), {"add": "sum", "multiply": "prod"}[reduce])
-    return _scattered(input, dim, index, src, _core.scatter)
-
-
-def scatter_add(input: Tensor, dim: int, index: Tensor, src: Any) -> Tensor:
-    """The tensor with elements of another one added at positions along an axis."""
-    return _scattered(input, dim, index, src, _core.scatter_add)
-
-
-def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: builtins.bool = True) -> Tensor:
-    """The tensor with elements of another one combined at positions along an axis."""
-    if not include_self:
-        raise _fault(ValueError, "the elements of the tensor itself count", "start from zeros, ones or infinities")
-    if reduce == "sum":
-        return scatter_add(input, dim, index, src)
-    if reduce == "mean":
-        counts = scatter_add(_core.ones_like(input), dim, index, 1)
-        return scatter_add(input, dim, index, src) / counts
-    name = {"amax": "max", "amin": "min"}.get(reduce, reduce)
-    return _scattered(input, dim, index, src, lambda x, d, i, s: _core.scatter_reduce(x, d, i, s, name))
-
-
-def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: builtins.bool = False) -> Tensor:
-    """The elements at these positions, for each line along an axis."""
-    if input.ndim == 0:
-        return _core.broadcast_to(input, index.shape)
-    if index.dtype != _core.int64:
-        index = _core.cast(index, "int64")
-    if index.ndim == 0:
-        return _core.reshape(gather(input, dim, _core.reshape(index, (1,))), ())
-    key = _region(input, dim, index)
-    return _core.take_along_axis(input if key is None else input[key], index, dim)
+def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: builtins.bool = False, memory_format: Any = None) -> Tensor:
+    """The same number everywhere, in the shape of a tensor."""
+    kind = input.dtype if dtype is None else dtype
+    value = _core.cast(_core.tensor(fill_value, "float64") if isinstance(fill_value, builtins.float) else _tensor(fill_value), kind)
+    made = _core.broadcast_to(value, input.shape)
+    return made.track() if requires_grad else made
 
 
 def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
@@ -189,11 +220,6 @@ def _of_many(function: Any) -> Any:
 atleast_1d, atleast_2d, atleast_3d = map(_of_many, (fl.atleast_1d, fl.atleast_2d, fl.atleast_3d))
 
 
-def flip(input: Tensor, dims: Any) -> Tensor:
-    """The elements in reverse order."""
-    return fl.flip(input, dims) if isinstance(dims, int) or len(dims) else input
-
-
 def cat(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Tensor:
     """Tensors one after the other; empty vectors count for nothing."""
     parts = [part for part in tensors if not (isinstance(part, Tensor) and part.shape == (0,))] or list(tensors)
@@ -204,5 +230,5 @@ concat = concatenate = cat
 
 
 __all__ = [name for name in dict(globals()) if not name.startswith("_") and name not in (
-    "annotations", "builtins", "fl", "TYPE_CHECKING", "Tensor", "Any"
+    "annotations", "builtins", "fl", "math", "namedtuple", "TYPE_CHECKING", "Tensor", "Any"
 )]  # fmt: skip  # pyright: ignore[reportUnsupportedDunderAll]

@@ -14,10 +14,14 @@ if TYPE_CHECKING:
 
 #: Functions that take an axis of a number.
 FUNCTIONS = """
-all amax amin aminmax any argmax argmin argsort count_nonzero cummax cummin cumprod cumsum flip index_fill index_select
-kthvalue log_softmax logcumsumexp logsumexp max mean median min mode nanmean nanmedian nansum norm prod quantile softmax sort
+all amax amin aminmax any argmax argmin argsort count_nonzero cummax cummin cumprod cumsum index_fill index_select
+kthvalue log_softmax logcumsumexp logsumexp max mean median min mode nanmean nanmedian nanquantile nansum norm prod quantile softmax sort
 std std_mean sum topk transpose var var_mean
 """.split()
+
+
+#: Functions that take the last axis where none is given.
+DEFAULT = frozenset("argsort mode sort".split())
 
 
 def of_scalars(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -25,7 +29,7 @@ def of_scalars(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def wrapped(input: Any, *args: Any, **options: Any) -> Any:
-        if not isinstance(input, Tensor) or input.ndim or not (args or options):
+        if not isinstance(input, Tensor) or input.ndim or not (args or options or function.__name__ in DEFAULT):
             return function(input, *args, **options)
         if function.__name__ == "transpose":
             return input

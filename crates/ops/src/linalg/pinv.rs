@@ -1,12 +1,13 @@
 //! `pinv`: the pseudoinverse.
 
 use super::matrices::{as_rows, float_matrices, refuse, transposed};
-use super::{matmul, svd};
+use super::{matmul, solve, svd};
 use crate::prelude::*;
-use crate::{gt, max, where_};
+use crate::{diag_embed, gt, max, where_};
 
 /// The Moore-Penrose inverses of the matrices in the last two axes. Singular values up to `rcond`
-/// times the greatest count as zero; `1e-15` is usual in `f64`, `1e-6` in `f32`.
+/// times the greatest count as zero; `1e-15` is usual in `f64`, `1e-6` in `f32`. The gradient is that of
+/// matrices whose rank does not change.
 ///
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;
@@ -23,10 +24,28 @@ pub fn pinv(x: &Var, rcond: f64) -> Result<Var> {
     let x = &precision.of(x)?;
     let x = x.clone().check()?;
     float_matrices(&x.ty()).map_err(|error| refuse(error, "pinv", &[&x], loc))?;
-    let (u, s, vh) = svd(&x)?;
+    let (u, s, vh) = svd(&stop_gradient(&x)?)?;
     let least = max(&s, &[-1], true)? * rcond;
     let counts = gt(&s, &least)?;
     let one = fill(1.0, &s.ty())?;
     let reciprocal = where_(&counts, &div(&one, &where_(&counts, &s, &one)?)?, &zeros_like(&s)?)?;
-    matmul(&mul(&transposed(&vh)?, &as_rows(&reciprocal)?)?, &transposed(&u)?)
+    let value = matmul(&mul(&transposed(&vh)?, &as_rows(&reciprocal)?)?, &transposed(&u)?)?;
+    let followed = of_rank(&x, &u, &transposed(&vh)?, &reciprocal, &counts)?;
+    add(&value, &sub(&followed, &stop_gradient(&followed)?)?)
+}
+
+/// The pseudoinverse as a function of matrices of the same rank near `x`. With bases `u` and `v` of its columns and
+/// rows, such a matrix is `c b^-1 r`, where `c = x v`, `r = u' x` and `b = u' x v`; so its pseudoinverse is
+/// `r' (r r')^-1 b (c' c)^-1 c'`. Scaled by the reciprocals of the singular values, what is inverted is the unit matrix at `x` itself.
+fn of_rank(x: &Var, u: &Var, v: &Var, reciprocal: &Var, counts: &Var) -> Result<Var> {
+    let scale = as_rows(reciprocal)?;
+    let c = matmul(x, &mul(v, &scale)?)?;
+    let left = transposed(&mul(u, &scale)?)?;
+    let r = matmul(&left, x)?;
+    let b = matmul(&left, &c)?;
+    let one = fill(1.0, &reciprocal.ty())?;
+    let dropped = diag_embed(&where_(counts, &zeros_like(&one)?, &one)?, 0, -2, -1)?;
+    let columns = solve(&add(&matmul(&transposed(&c)?, &c)?, &dropped)?, &transposed(&c)?)?;
+    let rows = solve(&add(&matmul(&r, &transposed(&r)?)?, &dropped)?, &matmul(&b, &columns)?)?;
+    matmul(&transposed(&r)?, &rows)
 }

@@ -15,7 +15,7 @@ options! {
         pub bias: bool = true,
         /// Whether the batch is the first axis of input and output.
         pub batch_first: bool = false,
-        /// What is applied to the sums; for [`rnn`] only.
+        /// What is applied to the sums; for `rnn` only.
         pub nonlinearity: Nonlinearity = Nonlinearity::Tanh,
         /// The probability that an element is dropped between layers.
         pub dropout: f64 = 0.0,

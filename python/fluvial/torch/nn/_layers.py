@@ -78,5 +78,60 @@ class Threshold(Layer):
         return F.threshold(input, self.threshold, self.value)
 
 
+class Softmax2d(Layer):
+    """`softmax` over the channels of images."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.softmax(input, -3)
+
+
+class RReLU(Layer):
+    """The elements, times random slopes where they are negative; in evaluation, times the mean of the slopes."""
+
+    def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: builtins.bool = False) -> None:
+        super().__init__()
+        self.lower, self.upper = lower, upper
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.rrelu(input, self.lower, self.upper, self.training)
+
+
+class MultiLabelMarginLoss(Layer):
+    """See `F.multilabel_margin_loss`."""
+
+    def __init__(self, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> None:
+        super().__init__()
+        self.options = (size_average, reduce, reduction)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.multilabel_margin_loss(input, target, *self.options)
+
+
+class MultiLabelSoftMarginLoss(Layer):
+    """See `F.multilabel_soft_margin_loss`."""
+
+    def __init__(self, weight: Any = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> None:
+        super().__init__()
+        self.weight, self.options = weight, (size_average, reduce, reduction)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.multilabel_soft_margin_loss(input, target, self.weight, *self.options)
+
+
+class TripletMarginWithDistanceLoss(Layer):
+    """See `F.triplet_margin_with_distance_loss`."""
+
+    def __init__(self, *, distance_function: Any = None, margin: float = 1.0, swap: builtins.bool = False, reduction: str = "mean") -> None:
+        super().__init__()
+        self.distance_function, self.margin, self.swap, self.reduction = distance_function, margin, swap, reduction
+
+    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
+        return F.triplet_margin_with_distance_loss(
+            anchor, positive, negative, distance_function=self.distance_function, margin=self.margin, swap=self.swap, reduction=self.reduction
+        )
+
+
+NLLLoss2d = _nn.NLLLoss
+
 _OTHERS = ("Layer", "F", "TYPE_CHECKING")
 __all__ = [name for name in dict(globals()) if name[0].isupper() and name not in _OTHERS]  # pyright: ignore[reportUnsupportedDunderAll]

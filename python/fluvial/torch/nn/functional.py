@@ -7,51 +7,16 @@ import builtins
 import fluvial as fl
 
 from ... import _core
-from ..._core import (
-    binary_cross_entropy,
-    celu,
-    channel_shuffle,
-    cosine_embedding_loss,
-    cosine_similarity,
-    elu,
-    glu,
-    grid_sample,
-    hinge_embedding_loss,
-    kl_div,
-    l1_loss,
-    leaky_relu,
-    margin_ranking_loss,
-    mish,
-    mse_loss,
-    multi_margin_loss,
-    pairwise_distance,
-    pixel_shuffle,
-    pixel_unshuffle,
-    poisson_nll_loss,
-    prelu,
-    relu,
-    relu6,
-    selu,
-    sigmoid,
-    silu,
-    soft_margin_loss,
-    softplus,
-    softsign,
-    tanh,
-    threshold,
-    triplet_margin_loss,
-)
-from ..._core import hard_sigmoid as hardsigmoid
-from ..._core import hard_swish as hardswish
-from ..._core import hard_tanh as hardtanh
-from ..._core import hard_shrink as hardshrink
+from ..._core import channel_shuffle, prelu, sigmoid, softsign, tanh
 from ..._core import log_sigmoid as logsigmoid
-from ..._core import soft_shrink as softshrink
 from ..._core import tanh_shrink as tanhshrink
-from ..._derived import affine_grid, bilinear, embedding_bag, normalize, pdist
+from ..._derived import affine_grid, bilinear, pdist
 from ..._derived.products import as_tensor
 from ..._fault import fault
-from .._functions import log_softmax, softmax
+from ..._inplace import put
+from .. import _functions
+from ._activations import *
+from ._losses import *
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,13 +35,35 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     return _core.gelu(input, approximate == "tanh")
 
 
-def softmin(input: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
+def _axis(input: Tensor, dim: int | None) -> int:
+    """The axis that PyTorch takes where none is given."""
+    if dim is not None:
+        return dim
+    return 0 if input.ndim in (0, 1, 3) else 1
+
+
+def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """Exponentials along an axis, divided by their sum."""
+    if input.ndim == 0:
+        return _core.reshape(softmax(_core.reshape(input, (1,)), 0, dtype=dtype), ())
+    return _functions.softmax(input, _axis(input, dim), dtype)
+
+
+def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """The logarithm of `softmax`."""
+    if input.ndim == 0:
+        return _core.reshape(log_softmax(_core.reshape(input, (1,)), 0, dtype=dtype), ())
+    return _functions.log_softmax(input, _axis(input, dim), dtype)
+
+
+def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """`softmax` of the negative."""
-    return softmax(-input, dim, dtype)
+    x = input if dtype is None else _core.cast(input, dtype)
+    return softmax(-x, dim)
 
 
-def _dropped(function: Any) -> Any:
-    def dropout(input: Tensor, p: float = 0.5, training: builtins.bool = True, inplace: builtins.bool = False) -> Tensor:
+def _dropped(function: Any, default: builtins.bool = True) -> Any:
+    def dropout(input: Tensor, p: float = 0.5, training: builtins.bool = default, inplace: builtins.bool = False) -> Tensor:
         return function(input, p) if training else as_tensor(input)
 
     dropout.__name__ = function.__name__
@@ -85,7 +72,7 @@ def _dropped(function: Any) -> Any:
 
 
 dropout, dropout1d, dropout2d, dropout3d = map(_dropped, (_core.dropout, _core.dropout1d, _core.dropout2d, _core.dropout3d))
-alpha_dropout, feature_alpha_dropout = map(_dropped, (_core.alpha_dropout, _core.feature_alpha_dropout))
+alpha_dropout, feature_alpha_dropout = _dropped(_core.alpha_dropout, False), _dropped(_core.feature_alpha_dropout, False)
 
 
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: builtins.bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
@@ -149,11 +136,48 @@ def _avg_pool(function: Any) -> Any:
 avg_pool1d, avg_pool2d, avg_pool3d = map(_avg_pool, (_core.avg_pool1d, _core.avg_pool2d, _core.avg_pool3d))
 
 
+def _sizes(input: Tensor, output_size: Any, n_axes: int) -> list[Any]:
+    """The sizes that a pool gives; None for those of the input."""
+    wanted = list(output_size) if isinstance(output_size, (list, tuple)) else [output_size] * n_axes
+    wanted = wanted * n_axes if len(wanted) == 1 else wanted
+    return [size if one is None else one for one, size in zip(wanted, input.shape[input.ndim - n_axes :])]
+
+
+def _positions(input: Tensor, sizes: list[Any]) -> Any:
+    """The greatest elements of windows, and where they stand in the flat image."""
+    n_axes = len(sizes)
+    shape = input.shape[input.ndim - n_axes :]
+    places, inside = _core.zeros((), "int64"), _core.tensor(True)
+    for axis, (n, size) in enumerate(zip(shape, sizes)):
+        begin = [i * n // size for i in range(size)]
+        width = [-(-(i + 1) * n // size) - start for i, start in enumerate(begin)]
+        most = max(width, default=1)
+        rows = _core.tensor([[min(start + k, n - 1) for k in range(most)] for start in begin], "int64")
+        valid = _core.tensor([[k < one for k in range(most)] for one in width], "bool")
+        # Windows stand in front, and their elements behind.
+        spread = [1] * (2 * n_axes)
+        spread[axis], spread[n_axes + axis] = size, most
+        rows, valid = _core.reshape(rows, spread), _core.reshape(valid, spread)
+        places, inside = places * n + rows, _core.logical_and(inside, valid)
+    count = 1
+    for size in sizes:
+        count *= size
+    places, inside = (_core.reshape(part, (count, -1)) for part in (places, inside))
+    front = input.shape[: input.ndim - n_axes]
+    flat = _core.reshape(input, (*front, -1))
+    seen = _core.where(inside, _core.gather(flat, places, flat.ndim - 1), float("-inf"))
+    best = _core.argmax(seen, -1, True)
+    found = _core.squeeze(_core.take_along_axis(_core.broadcast_to(places, seen.shape), best, -1), [-1])
+    values = _core.take_along_axis(flat, found, -1)
+    return tuple(_core.reshape(part, (*front, *sizes)) for part in (values, found))
+
+
 def _adaptive_max(function: Any) -> Any:
-    def pool(input: Tensor, output_size: Any, return_indices: builtins.bool = False) -> Tensor:
-        if return_indices:
-            raise fault(ValueError, "the positions of the maxima are not given", "use `max_pool2d` with a window")
-        return function(input, output_size)
+    n_axes = int(function.__name__[-2])
+
+    def pool(input: Tensor, output_size: Any, return_indices: builtins.bool = False) -> Any:
+        sizes = _sizes(input, output_size, n_axes)
+        return _positions(input, sizes) if return_indices else function(input, sizes)
 
     pool.__name__, pool.__doc__ = function.__name__, function.__doc__
     return pool
@@ -166,10 +190,7 @@ adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = map(
 
 def _adaptive_avg(function: Any) -> Any:
     def pool(input: Tensor, output_size: Any) -> Tensor:
-        if isinstance(output_size, (list, tuple)) and None in output_size:
-            sizes = input.shape[input.ndim - len(output_size) :]
-            output_size = [size if wanted is None else wanted for wanted, size in zip(output_size, sizes)]
-        return function(input, output_size)
+        return function(input, _sizes(input, output_size, int(function.__name__[-2])))
 
     pool.__name__, pool.__doc__ = function.__name__, function.__doc__
     return pool
@@ -190,8 +211,61 @@ def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = N
     return _core.lp_pool2d(input, norm_type, kernel_size, stride=stride, ceil_mode=ceil_mode)
 
 
+def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: builtins.bool = False) -> Tensor:
+    """The norms of windows."""
+    return _core.lp_pool3d(input, norm_type, kernel_size, stride=stride, ceil_mode=ceil_mode)
+
+
+def _unpooled(function: Any) -> Any:
+    n_axes = int(function.__name__[-2])
+
+    def unpool(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Tensor:
+        size = () if output_size is None else tuple(output_size)[-n_axes:]
+        return function(input, indices, kernel_size, stride=stride, padding=padding, size=size)
+
+    unpool.__name__, unpool.__doc__ = function.__name__, function.__doc__
+    return unpool
+
+
+max_unpool1d, max_unpool2d, max_unpool3d = map(_unpooled, (_core.max_unpool1d, _core.max_unpool2d, _core.max_unpool3d))
+
+
+def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Any = None) -> Tensor:
+    """Vectors along an axis, divided by their norms."""
+    if out is not None:
+        raise fault(ValueError, "results are not written into other tensors", "leave `out` out, and use what is returned")
+    if input.ndim == 0:
+        return _core.reshape(fl.normalize(_core.reshape(input, (1,)), p, 0, eps), ())
+    return fl.normalize(input, p, dim, eps)
+
+
+def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
+    """Channels put beside each other as pixels."""
+    return _core.pixel_shuffle(input, upscale_factor)
+
+
+def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
+    """Pixels put behind each other as channels."""
+    return _core.pixel_unshuffle(input, downscale_factor)
+
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """The cosines of the angles between vectors."""
+    x1, x2 = _core.broadcast_tensors([x1, x2])
+    if x1.ndim == 0:
+        return _core.reshape(cosine_similarity(_core.reshape(x1, (1,)), _core.reshape(x2, (1,)), 0, eps), ())
+    return _core.cosine_similarity(x1, x2, dim, eps)
+
+
+def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: builtins.bool | None = None) -> Tensor:
+    """The pixels of images at points."""
+    return _core.grid_sample(input, grid, mode=mode, padding_mode=padding_mode, align_corners=bool(align_corners))
+
+
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """The windows of images, as columns."""
+    if input.dtype == _core.bool:
+        return _core.cast(unfold(_core.cast(input, "float32"), kernel_size, dilation, padding, stride), "bool")
     return _core.unfold(input, kernel_size, dilation=dilation, padding=padding, stride=stride)
 
 
@@ -239,11 +313,15 @@ def interpolate(
             options["size"] = [int(float(n) * s) for n, s in zip(input.shape[2:], scale)]
         else:
             options["scale"] = scale
-    names = {"bilinear": "linear", "trilinear": "linear"}
-    return _core.interpolate(input, mode=names.get(mode, mode) if mode in names and n_axes != 2 else mode, align_corners=bool(align_corners), **options)
+    return _core.interpolate(input, mode=mode, align_corners=bool(align_corners), **options)
 
 
 upsample = interpolate
+
+
+def _row(padding_idx: int | None, weight: Tensor) -> Any:
+    """The number of a row, which may be counted from the end."""
+    return padding_idx if padding_idx is None or padding_idx >= 0 else padding_idx + weight.shape[0]
 
 
 def embedding(
@@ -258,6 +336,7 @@ def embedding(
     """Rows of a table."""
     if scale_grad_by_freq:
         raise fault(ValueError, "gradients are not scaled by frequencies", "leave `scale_grad_by_freq` out")
+    padding_idx = _row(padding_idx, weight)
     return _core.embedding(input, weight, padding_idx=padding_idx, max_norm=max_norm, norm_type=norm_type)
 
 
@@ -311,60 +390,9 @@ def batch_norm(
     return found
 
 
-def cross_entropy(
-    input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None, ignore_index: int = -100,
-    reduce: Any = None, reduction: str = "mean", label_smoothing: float = 0.0,
-) -> Tensor:  # fmt: skip
-    """The loss of scores of classes."""
-    return _core.cross_entropy(input, target, weight, reduction=reduction, ignore_index=ignore_index, label_smoothing=label_smoothing)
-
-
-def nll_loss(
-    input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None, ignore_index: int = -100,
-    reduce: Any = None, reduction: str = "mean",
-) -> Tensor:  # fmt: skip
-    """The loss of logarithms of probabilities of classes."""
-    return _core.nll_loss(input, target, weight, reduction=reduction, ignore_index=ignore_index)
-
-
-def binary_cross_entropy_with_logits(
-    input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None, reduce: Any = None,
-    reduction: str = "mean", pos_weight: Any = None,
-) -> Tensor:  # fmt: skip
-    """The loss of scores of two classes."""
-    return _core.binary_cross_entropy_with_logits(input, target, weight, pos_weight, reduction)
-
-
-def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean", beta: float = 1.0) -> Tensor:
-    """The squared error near zero, the absolute one beyond."""
-    return _core.smooth_l1_loss(input, target, reduction=reduction, beta=beta)
-
-
-def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0) -> Tensor:
-    """The squared error near zero, the absolute one beyond."""
-    return _core.huber_loss(input, target, reduction=reduction, delta=delta)
-
-
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
     """Channels over a power of the mean square of their neighbours."""
     return _core.local_response_norm(input, size=size, alpha=alpha, beta=beta, k=k)
-
-
-def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: builtins.bool = False, eps: float = 1e-6, reduction: str = "mean") -> Tensor:
-    """The loss of a normal distribution."""
-    var = as_tensor(var)
-    var = _core.unsqueeze(var, -1) if 0 < var.ndim < input.ndim else var
-    target, var = (_core.broadcast_to(part, input.shape) for part in (target, var))
-    return _core.gaussian_nll_loss(input, target, var, reduction=reduction, full=full, eps=eps)
-
-
-def ctc_loss(
-    log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0,
-    reduction: str = "mean", zero_infinity: builtins.bool = False,
-) -> Tensor:  # fmt: skip
-    """The loss of sequences without alignment."""
-    lengths = as_tensor(input_lengths), as_tensor(target_lengths)
-    return _core.ctc_loss(log_probs, targets, *lengths, reduction=reduction, blank=blank, zero_infinity=zero_infinity)
 
 
 def scaled_dot_product_attention(
@@ -372,9 +400,45 @@ def scaled_dot_product_attention(
     is_causal: builtins.bool = False, scale: float | None = None, enable_gqa: builtins.bool = False,
 ) -> Tensor:  # fmt: skip
     """Attention."""
-    if enable_gqa:
-        raise fault(ValueError, "heads of keys are not shared by several of queries", "repeat them with `repeat_interleave`")
     return _core.scaled_dot_product_attention(query, key, value, attn_mask, causal=is_causal, dropout=dropout_p, scale=scale)
+
+
+def embedding_bag(
+    input: Tensor, weight: Tensor, offsets: Any = None, max_norm: float | None = None, norm_type: float = 2,
+    scale_grad_by_freq: builtins.bool = False, mode: str = "mean", sparse: builtins.bool = False,
+    per_sample_weights: Any = None, include_last_offset: builtins.bool = False, padding_idx: int | None = None,
+) -> Tensor:  # fmt: skip
+    """The sums, means or maxima of rows of a table, by bags of ids."""
+    if scale_grad_by_freq:
+        raise fault(ValueError, "gradients are not scaled by frequencies", "leave `scale_grad_by_freq` out")
+    if max_norm is not None:
+        weight = fl.renorm(weight, norm_type, 0, max_norm)
+    if include_last_offset and offsets is not None:
+        offsets = offsets[:-1]
+    padding_idx = _row(padding_idx, weight)
+    return fl.embedding_bag(input, weight, offsets, mode=mode, per_sample_weights=per_sample_weights, padding_idx=padding_idx)
+
+
+def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """Images of other sizes, by the nearest pixels."""
+    return interpolate(input, size, scale_factor, mode="nearest")
+
+
+def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """Images of other sizes, between the nearest pixels."""
+    return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
+
+
+def _changing(function: Any) -> Any:
+    def changed(input: Tensor, *args: Any, **options: Any) -> Tensor:
+        return put(input, function(input, *args, **options))
+
+    changed.__name__, changed.__doc__ = f"{function.__name__}_", f"`{function.__name__}`, which changes the tensor itself and returns it."
+    return changed
+
+
+relu_, elu_, celu_, selu_ = map(_changing, (relu, elu, celu, selu))
+leaky_relu_, hardtanh_, threshold_, rrelu_ = map(_changing, (leaky_relu, hardtanh, threshold, rrelu))
 
 
 def __getattr__(name: str) -> object:

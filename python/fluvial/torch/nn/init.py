@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from ... import _core, initializer
+from ..._fault import fault
 from ..._inplace import put
 from .._state import takes_generator
 
@@ -51,6 +52,22 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
 def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0) -> Tensor:
     """Numbers of a normal distribution between two bounds."""
     return _filled(tensor, _core.truncated_normal((tensor.dtype, tensor.shape), mean, std, a, b))
+
+
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+    """Ones at the centres of windows, which keep the channels of a convolution."""
+    import numpy as np
+
+    if tensor.ndim not in (3, 4, 5) or tensor.shape[0] % groups:
+        raise fault(ValueError, f"{tensor.type_text} is not a weight of a convolution of {groups} groups", "give one of 3, 4 or 5 axes")
+    found = np.zeros(tuple(tensor.shape), "float64")
+    outputs = tensor.shape[0] // groups
+    centre = tuple(size // 2 for size in tensor.shape[2:])
+    for group in range(groups):
+        for channel in range(min(outputs, tensor.shape[1])):
+            place = (group * outputs + channel, channel, *centre)
+            found[place] = 1.0
+    return _filled(tensor, _core.tensor(found, tensor.dtype))
 
 
 def eye_(tensor: Tensor) -> Tensor:
@@ -103,3 +120,9 @@ def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonline
 def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> Tensor:
     """Numbers of a normal distribution that keeps variances before a function (He and others, 2015)."""
     return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(_fans(tensor)[mode == "fan_out"]))
+
+
+def __getattr__(name: str) -> object:
+    from .._missing import missing
+
+    raise missing(__name__, name)

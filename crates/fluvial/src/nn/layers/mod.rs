@@ -2736,7 +2736,7 @@ impl MaxPool1d {
         self.with(|options| options.dilation = dilation.into())
     }
 
-    /// Whether the output is a pair, with the places of the elements, for [`MaxUnpool2d`].
+    /// Whether the output is a pair, with the places of the elements, for `MaxUnpool2d`.
     #[must_use]
     pub fn return_indices(self, return_indices: bool) -> MaxPool1d {
         self.with(|options| options.return_indices = return_indices)
@@ -2773,7 +2773,7 @@ impl MaxPool2d {
         self.with(|options| options.dilation = dilation.into())
     }
 
-    /// Whether the output is a pair, with the places of the elements, for [`MaxUnpool2d`].
+    /// Whether the output is a pair, with the places of the elements, for `MaxUnpool2d`.
     #[must_use]
     pub fn return_indices(self, return_indices: bool) -> MaxPool2d {
         self.with(|options| options.return_indices = return_indices)
@@ -2810,7 +2810,7 @@ impl MaxPool3d {
         self.with(|options| options.dilation = dilation.into())
     }
 
-    /// Whether the output is a pair, with the places of the elements, for [`MaxUnpool2d`].
+    /// Whether the output is a pair, with the places of the elements, for `MaxUnpool2d`.
     #[must_use]
     pub fn return_indices(self, return_indices: bool) -> MaxPool3d {
         self.with(|options| options.return_indices = return_indices)

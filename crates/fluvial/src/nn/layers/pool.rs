@@ -42,7 +42,7 @@ layer! {
         padding: PerAxis = 0.into(),
         /// The distance between the elements of a window.
         dilation: PerAxis = 1.into(),
-        /// Whether the output is a pair, with the places of the elements, for [`MaxUnpool2d`].
+        /// Whether the output is a pair, with the places of the elements, for `MaxUnpool2d`.
         return_indices: bool = false,
         /// Whether a last window that is not full counts.
         ceil_mode: bool = false,
@@ -73,9 +73,9 @@ layer! {
     /// [[[0.0, 3.0, 4.0, 0.0]]]
     /// ```
     pub MaxUnpool1d(1) = "MaxUnpool1d";
-    /// Zeros with the elements that [`MaxPool2d`] found at their places; see [`MaxUnpool1d`].
+    /// Zeros with the elements that [`MaxPool2d`] found at their places; see `MaxUnpool1d`.
     pub MaxUnpool2d(2) = "MaxUnpool2d";
-    /// Zeros with the elements that [`MaxPool3d`] found at their places; see [`MaxUnpool1d`].
+    /// Zeros with the elements that [`MaxPool3d`] found at their places; see `MaxUnpool1d`.
     pub MaxUnpool3d(3) = "MaxUnpool3d";
     MaxUnpoolSpec {
         /// The size of the window, one number or one for each axis.
