@@ -6,7 +6,7 @@ use fluvial::core::Var;
 use fluvial::ops;
 use pyo3::prelude::*;
 
-use crate::args::FloatArg;
+use crate::args::{FloatArg, NumberArg};
 use crate::sequence::{FEW, List, MANY};
 use crate::tensor::Tensor;
 use crate::types::{DTypeArg, DimArg, PerAxisArg, ShapeArg, TypeArg, WholeArg, WholesArg};
@@ -2141,7 +2141,7 @@ fn embedding(
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn eq(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars(py, [a, b])?;
+    let [a, b] = args::compared(py, [a, b])?;
     let run = || ops::eq(&a, &b);
     call::run(py, &[&a, &b], run).map(Tensor::new)
 }
@@ -2392,14 +2392,15 @@ fn fold_axis(
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
-/// A tensor of the type of `x` with one number everywhere.
+/// A tensor of the type of `x` with one number everywhere. Integers have to hold the number; a
+/// fraction is cut off.
 ///
 /// Args:
 ///     x: A tensor, a number or an array. Also `input`.
 ///     value: A number.
 #[pyfunction]
 #[pyo3(signature = (x, value))]
-fn full_like(py: Python<'_>, x: &Bound<'_, PyAny>, value: FloatArg) -> PyResult<Tensor> {
+fn full_like(py: Python<'_>, x: &Bound<'_, PyAny>, value: NumberArg) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::full_like(&x, value.0);
     call::run(py, &[&x], run).map(Tensor::new)
@@ -2494,7 +2495,7 @@ fn gaussian_nll_loss(
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn ge(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars(py, [a, b])?;
+    let [a, b] = args::compared(py, [a, b])?;
     let run = || ops::ge(&a, &b);
     call::run(py, &[&a, &b], run).map(Tensor::new)
 }
@@ -2740,7 +2741,7 @@ fn gru_unit(
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn gt(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars(py, [a, b])?;
+    let [a, b] = args::compared(py, [a, b])?;
     let run = || ops::gt(&a, &b);
     call::run(py, &[&a, &b], run).map(Tensor::new)
 }
@@ -3333,7 +3334,7 @@ fn layer_norm(
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn le(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars(py, [a, b])?;
+    let [a, b] = args::compared(py, [a, b])?;
     let run = || ops::le(&a, &b);
     call::run(py, &[&a, &b], run).map(Tensor::new)
 }
@@ -4027,7 +4028,7 @@ fn lstsq(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn lt(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars(py, [a, b])?;
+    let [a, b] = args::compared(py, [a, b])?;
     let run = || ops::lt(&a, &b);
     call::run(py, &[&a, &b], run).map(Tensor::new)
 }
@@ -4059,7 +4060,8 @@ fn margin_ranking_loss(
     call::run(py, &[&first, &second, &target], run).map(Tensor::new)
 }
 
-/// `x` with a number wherever `mask`, broadcast to it, holds.
+/// `x` with a number wherever `mask`, broadcast to it, holds. Integers have to hold the number; a
+/// fraction is cut off.
 ///
 /// Args:
 ///     x: A tensor, a number or an array. Also `input`.
@@ -4071,7 +4073,7 @@ fn masked_fill(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
     mask: &Bound<'_, PyAny>,
-    value: FloatArg,
+    value: NumberArg,
 ) -> PyResult<Tensor> {
     let [x, mask] = args::vars(py, [x, mask])?;
     let run = || ops::masked_fill(&x, &mask, value.0);
@@ -4808,7 +4810,7 @@ fn nce(
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn ne(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars(py, [a, b])?;
+    let [a, b] = args::compared(py, [a, b])?;
     let run = || ops::ne(&a, &b);
     call::run(py, &[&a, &b], run).map(Tensor::new)
 }
@@ -4982,9 +4984,9 @@ fn outer(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult
 ///     before: Ints.
 ///     after: Ints.
 ///     mode: What the padding consists of: "constant", "reflect", "replicate" or "circular". One of "constant", "reflect", "replicate", "circular".
-///     value: The number for "constant".
+///     value: The number for "constant", which integers have to hold; a fraction is cut off.
 #[pyfunction]
-#[pyo3(signature = (x, before, after, *, mode="constant", value=FloatArg(0.0)))]
+#[pyo3(signature = (x, before, after, *, mode="constant", value=NumberArg::from(0.0)))]
 #[pyo3(text_signature = "(x, before, after, *, mode='constant', value=0.0)")]
 fn pad(
     py: Python<'_>,
@@ -4992,7 +4994,7 @@ fn pad(
     before: List<i64, FEW>,
     after: List<i64, FEW>,
     mode: &str,
-    value: FloatArg,
+    value: NumberArg,
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let mode: ops::PadMode = args::choice(py, mode)?;
@@ -6328,14 +6330,14 @@ fn sequence_pad(
 ///     pool: What becomes of the rows of a sequence. One of "sum", "average", "sqrt", "max", "min", "first", "last".
 ///     pad_value: What a sequence without rows gives.
 #[pyfunction]
-#[pyo3(signature = (x, lengths, *, pool="sum", pad_value=FloatArg(0.0)))]
+#[pyo3(signature = (x, lengths, *, pool="sum", pad_value=NumberArg::from(0.0)))]
 #[pyo3(text_signature = "(x, lengths, *, pool='sum', pad_value=0.0)")]
 fn sequence_pool(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
     lengths: &Bound<'_, PyAny>,
     pool: &str,
-    pad_value: FloatArg,
+    pad_value: NumberArg,
 ) -> PyResult<Tensor> {
     let [x, lengths] = args::vars(py, [x, lengths])?;
     let pool: ops::SequencePooling = args::choice(py, pool)?;
