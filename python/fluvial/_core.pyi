@@ -1378,6 +1378,7 @@ class Program:
     @staticmethod
     def from_bytes(bytes: bytes) -> Program: ...
     def save(self, path: str | PathLike[str]) -> None: ...
+    def carry_arrays(self, folder: str | PathLike[str] | None = None) -> None: ...
     def text(self) -> str: ...
     def initialise(self) -> None: ...
     def run(
@@ -3468,7 +3469,8 @@ def fold_axis(input: TensorLike, dim: int, size: int | str | Dim, step: int = 1)
 
 @overload
 def full_like(x: TensorLike, value: float) -> Tensor:
-    """A tensor of the type of `x` with one number everywhere.
+    """A tensor of the type of `x` with one number everywhere. Integers have to hold the number; a
+    fraction is cut off.
 
     Args:
         x: A tensor, a number or an array. Also `input`.
@@ -4527,7 +4529,8 @@ def margin_ranking_loss(input1: TensorLike, input2: TensorLike, target: TensorLi
 
 @overload
 def masked_fill(x: TensorLike, mask: TensorLike, value: float) -> Tensor:
-    """`x` with a number wherever `mask`, broadcast to it, holds.
+    """`x` with a number wherever `mask`, broadcast to it, holds. Integers have to hold the number; a
+    fraction is cut off.
 
     Args:
         x: A tensor, a number or an array. Also `input`.
@@ -5081,7 +5084,7 @@ def pad(x: TensorLike, before: Sequence[int], after: Sequence[int], *, mode: str
         before: Ints.
         after: Ints.
         mode: What the padding consists of: "constant", "reflect", "replicate" or "circular". One of "constant", "reflect", "replicate", "circular".
-        value: The number for "constant".
+        value: The number for "constant", which integers have to hold; a fraction is cut off.
     """
 @overload
 def pad(input: TensorLike, before: Sequence[int], after: Sequence[int], *, mode: str = "constant", value: float = 0.0) -> Tensor: ...

@@ -462,6 +462,12 @@ def reader(
     """
     from . import _items
 
+    if isinstance(source, (str, os.PathLike)):
+        raise fault(
+            TypeError,
+            f"`fl.reader` reads what is in memory, and {os.fspath(source)!r} is a path",
+            f"write `fl.batch_reader({os.fspath(source)!r}, batch_size=…)`",
+        )
     name = _named(name)
     if _items.is_dataset(source):
         from .utils.data._random import seed_of

@@ -87,11 +87,21 @@ def is_archive(path: Path) -> bool:
 
 def read(path: Path) -> Any:
     """What `write` has written; the tensors by name of any other file of safetensors."""
+    # What is the matter with a damaged file is said before anything of it is used.
+    tensors = _core.read_safetensors(path)
     with open(path, "rb") as file:
         header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
-    tensors = _core.read_safetensors(path)
     form = header.get("__metadata__", {}).get(_FORM)
-    return tensors if form is None else _made(json.loads(form), tensors)
+    if form is None:
+        return tensors
+    try:
+        return _made(json.loads(form), tensors)
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
+        raise fault(
+            ValueError,
+            f"`{os.fspath(path)}` does not say what it holds: its note `{_FORM}` is none of `fl.save`",
+            "take a copy that is whole, or read the tensors alone: `fl.load_safetensors(path)`",
+        ) from None
 
 
 def _made(form: Any, tensors: dict[str, Any]) -> Any:

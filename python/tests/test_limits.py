@@ -121,3 +121,50 @@ def test_a_seed_in_a_script_is_that_of_its_program(tmp_path, monkeypatch):
     assert weights("--", "7") == weights("--", "7")
     # The number of samples, which the batch size divides, is not part of the program.
     assert "f32[5]" not in fl.Program.load("train.flb").text()
+
+
+ARRAYS = """
+import numpy as np
+import fluvial as fl
+
+x = np.arange(40, dtype="f4").reshape(20, 2) / 40
+reader = fl.reader({"x": x, "y": x.sum(1, keepdims=True)}).batch(4)
+layer = fl.nn.Linear(2, 1)
+sgd = fl.optimizer.SGD(layer.parameters(), 0.1)
+with reader.MAPPED.iterate(epochs=2) as (x, y):
+    sgd.minimize(fl.mean(fl.square(layer(x) - y)))
+fl.run()
+fl.save_states("python.safetensors")
+"""
+
+
+def test_a_script_over_arrays_in_memory_runs_by_the_command(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    package = os.path.dirname(os.path.dirname(os.path.abspath(fl.__file__)))
+    environment = {**os.environ, "PYTHONPATH": package, "FLUVIAL_PYTHON": sys.executable}
+
+    def run(*words):
+        return subprocess.run(
+            [sys.executable, *words], capture_output=True, text=True, timeout=120, env=environment, check=False
+        )
+
+    (tmp_path / "train.py").write_text(ARRAYS.replace("MAPPED", "take(5)"))
+    assert run("train.py").returncode == 0
+    ran = run("-m", "fluvial", "run", "train.py", "--save", "command.safetensors")
+    assert ran.returncode == 0, ran.stderr
+    weights = [fl.load_safetensors(name)["linear.weight"].tolist() for name in ("python.safetensors", "command.safetensors")]
+    assert weights[0] == weights[1]
+    # A file cannot bring them along.
+    refused = run("-m", "fluvial", "build", "train.py", "-o", "train.flb")
+    assert refused.returncode == 1 and not os.path.exists("train.flb")
+    assert "train.py:9: the program reads arrays that are in memory" in refused.stderr
+    assert "`y` f32[20, 1]" in refused.stderr and "remedy: save them" in refused.stderr
+    # Functions of Python stay behind.
+    (tmp_path / "train.py").write_text(ARRAYS.replace("MAPPED", "map(lambda x, y: (x, y))"))
+    refused = run("-m", "fluvial", "run", "train.py")
+    assert refused.returncode == 1 and "runs without Python" in refused.stderr, refused.stderr
+
+
+def test_a_path_is_no_array():
+    with pytest.raises(TypeError, match="(?s)test_limits.py.*is a path.*batch_reader"):
+        fl.reader("points.csv")

@@ -61,3 +61,24 @@ class TestTrees:
             fl.save({(1, 2): fl.ones(1)}, tmp_path / "x")
         with pytest.raises(RuntimeError, match="while a program is built"):
             fl.function(lambda x: fl.save({"x": x}, tmp_path / "x"))(fl.ones(1))
+
+    def test_a_damaged_file_says_so(self, tmp_path):
+        path, rng = tmp_path / "tree", np.random.default_rng(3)
+        fl.save({"a": fl.ones(30), "notes": ["text", 1]}, path)
+        whole = path.read_bytes()
+        for _ in range(60):
+            at, data = int(rng.integers(8, len(whole))), bytearray(whole)
+            data[at] ^= 1 << int(rng.integers(8))
+            path.write_bytes(data)
+            with pytest.raises((ValueError, OSError)) as caught:
+                fl.load(path)
+            assert not isinstance(caught.value, UnicodeError) and str(path) in str(caught.value)
+
+    @pytest.mark.parametrize("form", ["[", "{}", '{"tensor": "b"}', '{"dict": 3}', "3", "[" * 50_000])
+    def test_a_note_that_is_none_of_ours(self, tmp_path, form):
+        from fluvial import _core, _saved
+
+        path = tmp_path / "tree"
+        _core.write_safetensors(path, {"a": fl.ones(1)}, [(_saved._FORM, form)])
+        with pytest.raises(ValueError, match="does not say what it holds"):
+            fl.load(path)

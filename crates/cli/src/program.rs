@@ -3,11 +3,12 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use clap::Args;
 use fluvial::core::{Error, ErrorKind, Program, Registry, Result, State};
+use fluvial::data::Reader;
 use fluvial::io::{self, Load};
 
 use crate::fault::{Outcome, usage};
@@ -77,11 +78,24 @@ fn load_into(
     }
 }
 
-/// The program that a script builds.
+/// The program that a script builds, to be run by this process, which gets the arrays that it reads.
 pub fn built(script: &Path, args: &[String]) -> Result<Program> {
+    static BROUGHT: Mutex<Vec<Reader>> = Mutex::new(Vec::new());
     let draft = Draft::new()?;
-    build(script, &draft.0, args)?;
+    let folder = draft.0.parent();
+    build(script, &draft.0, folder, args)?;
+    if let Some(folder) = folder {
+        let brought = io::bring_arrays(folder)?;
+        BROUGHT.lock().unwrap_or_else(PoisonError::into_inner).extend(brought);
+    }
     Program::load(&draft.0, registry())
+}
+
+/// The text of the program that a script builds, which cannot bring arrays along.
+pub fn text_of(script: &Path, args: &[String]) -> Result<String> {
+    let draft = Draft::new()?;
+    build(script, &draft.0, None, args)?;
+    Ok(Program::load(&draft.0, registry())?.to_string())
 }
 
 /// The program of a saved model, on the states that are given to `state`.
@@ -134,12 +148,16 @@ pub fn python() -> String {
 /// The module of the Python package that builds programs of scripts.
 pub const BUILDER: &str = "fluvial._build";
 
-/// Lets Python build the program of a script. `args` are the script's own.
-pub fn build(script: &Path, to: &Path, args: &[String]) -> Result<()> {
+/// Lets Python build the program of a script. Arrays in memory that it reads go to the folder `data`, and without one they
+/// are refused. `args` are the script's own.
+pub fn build(script: &Path, to: &Path, data: Option<&Path>, args: &[String]) -> Result<()> {
     std::fs::File::open(script).map_err(|error| fault::file(script, error))?;
     let python = python();
     let mut command = Command::new(&python);
     command.args(["-m", BUILDER]).arg(script).arg("-o").arg(to);
+    if let Some(data) = data {
+        command.arg("--data").arg(data);
+    }
     if !args.is_empty() {
         command.arg("--").args(args);
     }

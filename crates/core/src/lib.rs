@@ -78,8 +78,8 @@ pub use checkpoint::{Again, checkpoint};
 pub use family::{Domain, Elementwise, ResultType, Typing};
 pub use fluvial_kernels::{Body, S};
 pub use fluvial_tensor::{
-    DType, Dim, Element, Error, ErrorKind, Loc, MAX_RANK, Marks, Phase, Result, Tensor, Type,
-    Whole, broadcast, memory,
+    DType, Dim, Element, Error, ErrorKind, Loc, MAX_RANK, Marks, Number, Phase, Result, Tensor,
+    Type, Whole, broadcast, memory,
 };
 pub use form::{Form, Found, Ids, Look};
 pub use grad::{Cotangents, Grad, IntoCotangent, Keeps, Pull, Rule, TotalsRule};

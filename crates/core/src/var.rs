@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use fluvial_tensor::{DType, Dim, Element, Error, Result, Tensor, Type};
+use fluvial_tensor::{DType, Dim, Element, Error, Number, Result, Tensor, Type};
 use smallvec::SmallVec;
 
 use crate::block::ValueId;
@@ -298,7 +298,8 @@ impl Var {
     }
 
     /// A constant of the element type that `self` and the literal give: the own one, except that a
-    /// literal with a fraction turns integers and bools into `f32`.
+    /// literal with a fraction turns integers and bools into `f32`. A failed value if integers cannot hold it.
+    #[track_caller]
     pub fn literal(&self, number: f64) -> Var {
         let own = self.dtype();
         let dtype = match own {
@@ -306,7 +307,10 @@ impl Var {
             _ if own.is_float() || number.fract() == 0.0 => own,
             _ => DType::F32,
         };
-        fluvial_tensor::dispatch!(dtype, T => Var::scalar(T::from_f64(number)))
+        match Number::Float(number).element(dtype) {
+            Ok(one) => Var::new(one),
+            Err(error) => Var::failed(error.at(scope::user_line())),
+        }
     }
 }
 

@@ -136,6 +136,26 @@ pub fn write(path: &str, contents: impl FnOnce(&mut dyn Write) -> Result<()>) ->
     write_at(&resolve(path)?, contents)
 }
 
+/// Finds out whether [`write_at`] could write a file, and leaves nothing behind but the folder that it would lie in.
+pub fn check_place(full: &Path) -> Result<()> {
+    let path = full.display().to_string();
+    let named = |error| io(&path, error);
+    let target = fs::canonicalize(full);
+    let full = target.as_deref().unwrap_or(full);
+    match fs::metadata(full) {
+        Ok(found) if found.is_dir() => return Err(fault(format!("`{path}` is a folder"))),
+        // A pipe or a device, which is not replaced.
+        Ok(found) if !found.is_file() => return Ok(()),
+        _ => {}
+    }
+    let parent = full.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new("."));
+    fs::create_dir_all(parent).map_err(named)?;
+    let draft = draft_in(parent);
+    File::create(&draft).map_err(named)?;
+    fs::remove_file(&draft).map_err(named)
+}
+
 /// [`write`] for a path that was not named by a program. What a link leads to is written there, and the link stays.
 pub fn write_at(full: &Path, contents: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
     let path = full.display().to_string();

@@ -56,6 +56,7 @@ mod compile;
 mod cursor;
 mod each;
 mod host;
+mod hosted;
 mod node;
 mod permutation;
 mod picture;
@@ -73,6 +74,7 @@ pub use host::{
     register_stream, unregister_dataset, unregister_function, unregister_predicate,
     unregister_stream,
 };
+pub use hosted::Hosted;
 pub use picture::Edit;
 pub use stack::{check_sample, stack_samples};
 pub use stage::{Pad, Stage};

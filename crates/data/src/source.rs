@@ -34,6 +34,11 @@ pub trait Dataset: Send + Sync {
         self.len() == 0
     }
 
+    /// All samples as arrays by the names of the fields, if they are kept so.
+    fn arrays(&self) -> Option<Vec<(Arc<str>, Tensor)>> {
+        None
+    }
+
     /// The samples of these numbers, in this order, stacked: a tensor per field, with one more axis in
     /// front. Samples of different sizes are an error.
     fn gather(&self, numbers: &[u64]) -> Result<Vec<Tensor>>;

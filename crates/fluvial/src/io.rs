@@ -25,6 +25,7 @@
 //! # Ok::<(), Error>(())
 //! ```
 
+mod carried;
 mod inference;
 mod states;
 
@@ -33,6 +34,7 @@ use std::path::Path;
 use fluvial_core::{Error, Program, Result, Role, State};
 use fluvial_data::files;
 
+pub use carried::{bring_arrays, carry_arrays};
 pub use inference::{inference_program, save_inference_model};
 pub use states::{Load, Loaded, load_states, save_states};
 use states::{read, write};

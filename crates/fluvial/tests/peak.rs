@@ -147,9 +147,8 @@ fn of_a_small_resnet() -> Result<()> {
     agrees("resnet", &program, &vec![("x", ramp(&[8, 3, 20, 20])), ("y", labels)])
 }
 
-/// The layers of ResNet-18 with their sizes, on small images.
-#[test]
-fn of_resnet18() -> Result<()> {
+/// A training step of ResNet-18, with as many images of so many pixels.
+fn resnet18(batch: usize, pixels: usize) -> Result<(Program, Feeds)> {
     let at = Path::from("net");
     let conv = |name: &str, inputs: usize, outputs: usize, kernel: usize, stride: usize| {
         Conv2d::new(at.join(name), inputs, outputs, kernel)
@@ -175,8 +174,8 @@ fn of_resnet18() -> Result<()> {
         }
     }
     let head = Linear::new(at.join("head"), 512, 10);
-    let images = Type::of(DType::F32, &[2, 3, 32, 32])?;
-    let labels = Type::of(DType::I64, &[2])?;
+    let images = Type::of(DType::F32, &[batch, 3, pixels, pixels])?;
+    let labels = Type::of(DType::I64, &[batch])?;
     let program = Program::build(&[("x", images), ("y", labels)], |v| {
         let x = relu(&stem_norm.forward(&stem.forward(&v[0])?)?)?;
         let mut x = MaxPool2d::new(3usize).stride(2usize).padding(1usize).forward(&x)?;
@@ -194,8 +193,22 @@ fn of_resnet18() -> Result<()> {
         Momentum::new(at.parameters(), 0.1).minimize(&loss)?;
         Ok(vec![loss])
     })?;
-    let labels = Tensor::from_slice(&[0i64, 1], &[2])?;
-    agrees("resnet-18", &program, &vec![("x", ramp(&[2, 3, 32, 32])), ("y", labels)])
+    let labels: Vec<i64> = (0..batch as i64).map(|i| i % 10).collect();
+    let labels = Tensor::from_slice(&labels, &[batch])?;
+    Ok((program, vec![("x", ramp(&[batch, 3, pixels, pixels])), ("y", labels)]))
+}
+
+#[test]
+fn of_resnet18() -> Result<()> {
+    let (program, feeds) = resnet18(2, 32)?;
+    agrees("resnet-18", &program, &feeds)
+}
+
+/// With a batch of a usual size, activations and what convolutions need for themselves count more than weights.
+#[test]
+fn of_resnet18_in_batches() -> Result<()> {
+    let (program, feeds) = resnet18(32, 64)?;
+    agrees_at("resnet-18 in batches", &program, &feeds, &[100])
 }
 
 #[test]

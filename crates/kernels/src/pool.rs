@@ -443,7 +443,12 @@ fn placed(dims: &[usize], places: &Tensor, n_axes: usize) -> Result<(usize, Tens
         return Err(Error::shape(format!("places of shape {places:?} in planes of {dims:?}")));
     }
     let n_places = places.dims()[leading..].iter().product::<usize>().max(1);
-    Ok((dims[leading..].iter().product(), places.contiguous()?, n_places))
+    let plane = dims[leading..].iter().try_fold(1usize, |all, &size| all.checked_mul(size));
+    let plane = plane.ok_or_else(|| {
+        Error::memory(format!("planes of {dims:?} are larger than any memory"))
+            .remedy("use smaller sizes")
+    })?;
+    Ok((plane, places.contiguous()?, n_places))
 }
 
 /// The place in a plane; nothing if it is -1.

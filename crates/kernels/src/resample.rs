@@ -1,10 +1,13 @@
 //! Resampling of one axis: each new element is a weighted sum of a few old ones.
 
-use fluvial_tensor::{Error, Result, Tensor, dispatch_compute};
+use fluvial_tensor::{Error, Result, Tensor, dispatch_compute, interrupt, memory};
 use smallvec::SmallVec;
 
 use crate::copy::check_axis;
 use crate::scalar::compute::Compute;
+
+/// So many new elements are made before somebody looks for an interrupt.
+const STRETCH: usize = 1 << 12;
 
 /// Which old elements make each new one, with their weights.
 #[derive(Clone, Debug, Default)]
@@ -16,10 +19,25 @@ pub struct Taps {
 }
 
 impl Taps {
+    /// No new elements yet, and room for so many.
+    pub fn reserved(len: usize) -> Result<Taps> {
+        Ok(Taps { ends: memory::reserved(len)?, taps: memory::reserved(len)? })
+    }
+
     /// Adds a new element, made of these old positions with these weights.
-    pub fn push(&mut self, taps: impl IntoIterator<Item = (usize, f64)>) {
-        self.taps.extend(taps);
-        self.ends.push(self.taps.len());
+    pub fn push(
+        &mut self,
+        taps: impl IntoIterator<Item = (usize, f64), IntoIter: ExactSizeIterator>,
+    ) -> Result<()> {
+        if self.ends.len() % STRETCH == STRETCH - 1 {
+            interrupt::check()?;
+        }
+        let taps = taps.into_iter();
+        if taps.len() > STRETCH {
+            drop(memory::reserved::<(usize, f64)>(self.taps.len().saturating_add(taps.len()))?);
+        }
+        taps.into_iter().try_for_each(|tap| memory::push(&mut self.taps, tap))?;
+        memory::push(&mut self.ends, self.taps.len())
     }
 
     /// The number of new elements.
@@ -56,8 +74,8 @@ impl Taps {
 ///
 /// let x = Tensor::from_slice(&[1.0f32, 3.0], &[2])?;
 /// let mut taps = Taps::default();
-/// taps.push([(0, 1.0)]);
-/// taps.push([(0, 0.5), (1, 0.5)]);
+/// taps.push([(0, 1.0)])?;
+/// taps.push([(0, 0.5), (1, 0.5)])?;
 /// assert_eq!(resample(&x, 0, &taps)?.to_vec::<f32>()?, [1.0, 2.0]);
 /// # Ok::<(), fluvial_tensor::Error>(())
 /// ```
@@ -127,10 +145,10 @@ mod tests {
     fn resampling_and_its_adjoint() {
         let mut rng = Rng::new(51);
         let mut taps = Taps::default();
-        taps.push([(2, 0.5), (0, -0.25)]);
-        taps.push([]);
-        taps.push([(1, 1.0), (1, 1.0)]);
-        taps.push([(2, 2.0)]);
+        taps.push([(2, 0.5), (0, -0.25)]).unwrap();
+        taps.push([]).unwrap();
+        taps.push([(1, 1.0), (1, 1.0)]).unwrap();
+        taps.push([(2, 2.0)]).unwrap();
         assert!(taps.len() == 4 && !taps.is_empty());
         let dot = |a: &Tensor, b: &Tensor| -> f64 {
             a.to_f64s().iter().zip(b.to_f64s()).map(|(a, b)| a * b).sum()

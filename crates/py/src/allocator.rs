@@ -3,7 +3,10 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+
+use pyo3::exceptions::PyMemoryError;
+use pyo3::prelude::*;
 
 /// A piece of what is kept back.
 const SPARE: Layout = match Layout::from_size_align(1 << 20, 4096) {
@@ -19,6 +22,9 @@ const SMALL: usize = 1 << 18;
 
 #[global_allocator]
 static ALLOCATOR: Sparing = Sparing([const { AtomicPtr::new(ptr::null_mut()) }; PIECES]);
+
+/// Whether a piece was given back and is missing since.
+static LOW: AtomicBool = AtomicBool::new(false);
 
 /// The system's allocator, and what is kept back.
 struct Sparing([AtomicPtr<u8>; PIECES]);
@@ -76,6 +82,7 @@ impl Sparing {
         let Some(spare) = pieces.find(|spare| !spare.is_null()) else { return false };
         // SAFETY: it came from there with this layout, and nobody else has it any more.
         unsafe { System.dealloc(spare, SPARE) };
+        LOW.store(true, Ordering::Relaxed);
         true
     }
 }
@@ -96,5 +103,27 @@ pub fn keep_back() {
         if spare.is_null() {
             return;
         }
+    }
+    LOW.store(false, Ordering::Relaxed);
+}
+
+/// Refuses to go on where small things have used up a part of what is kept back, and it cannot be had again: what comes next
+/// would find nothing.
+#[inline]
+pub fn check() -> PyResult<()> {
+    match LOW.load(Ordering::Relaxed) {
+        false => Ok(()),
+        true => restored(),
+    }
+}
+
+#[cold]
+fn restored() -> PyResult<()> {
+    keep_back();
+    match LOW.load(Ordering::Relaxed) {
+        false => Ok(()),
+        true => Err(PyMemoryError::new_err(
+            "there is no memory left\n  remedy: let go of tensors that are no longer needed, or use smaller ones",
+        )),
     }
 }

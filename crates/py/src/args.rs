@@ -3,10 +3,9 @@
 
 use std::str::FromStr;
 
-use fluvial::core::{DType, Dim, Element, Error, Result, Var, Whole, decisions};
+use fluvial::core::{self, DType, Dim, Error, Result, Var, Whole, decisions};
 use fluvial::ops;
-use fluvial::tensor::dispatch;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt};
@@ -31,6 +30,8 @@ pub enum Arg {
 pub enum Number {
     Bool(bool),
     Int(i128),
+    /// An int of more than 128 bits.
+    Vast(f64),
     Float(f64),
 }
 
@@ -94,7 +95,7 @@ impl Arg {
     pub fn into_var(self, py: Python<'_>, like: Option<DType>) -> PyResult<Var> {
         match self {
             Arg::Value(var) => Ok(var),
-            Arg::Number(number) => number.literal(like),
+            Arg::Number(number) => number.literal(py, like),
             Arg::Weak(var, stands) => number::beside(py, var, stands, like),
             Arg::Size(size) => {
                 // As an int: beside bools it is an `i64`, and it has to fit other integers.
@@ -104,6 +105,32 @@ impl Arg {
                     ops::whole_size(size.into(), dtype)
                 })
             }
+        }
+    }
+}
+
+/// What an op does with a number and a tensor.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Meets {
+    /// The number has to be one of the tensor's element type.
+    Computes,
+    /// It may be any.
+    Compares,
+}
+
+impl Arg {
+    /// The value beside a tensor of type `like`.
+    #[inline]
+    pub fn met(self, py: Python<'_>, like: DType, meets: Meets) -> PyResult<Var> {
+        match (self, meets) {
+            (Arg::Number(number), Meets::Compares) => number.compared(py, like),
+            // Beside integers of fewer bits it keeps its own.
+            (Arg::Weak(var, Stands::Number), Meets::Compares)
+                if var.dtype() == DType::I64 && like.is_int() && like.size() < 8 =>
+            {
+                Ok(var)
+            }
+            (arg, _) => arg.into_var(py, Some(like)),
         }
     }
 }
@@ -130,43 +157,67 @@ impl Number {
             return Ok(Some(Number::Bool(object.extract()?)));
         }
         if object.is_instance_of::<PyInt>() {
-            return Ok(Some(Number::Int(object.extract()?)));
+            return whole(object).map(Some);
         }
         Ok(None)
     }
 
-    /// The number as a double.
-    pub fn to_f64(self) -> f64 {
-        match self {
-            Number::Bool(value) => f64::from(u8::from(value)),
-            Number::Int(value) => value as f64,
-            Number::Float(value) => value,
-        }
-    }
-
     /// A 0-d constant of the element type that the number has beside values of type `like`.
-    pub fn literal(self, like: Option<DType>) -> PyResult<Var> {
+    pub fn literal(self, py: Python<'_>, like: Option<DType>) -> PyResult<Var> {
         let own = match self {
             Number::Bool(_) => DType::Bool,
-            Number::Int(_) => DType::I64,
+            Number::Int(_) | Number::Vast(_) => DType::I64,
             Number::Float(_) => DType::F64,
         };
-        let dtype = number::dtype_beside(own, like);
-        let var = dispatch!(dtype, T => match self {
-            Number::Bool(value) => Var::scalar(<T as Element>::from_i64(i64::from(value))),
-            Number::Float(value) => Var::scalar(<T as Element>::from_f64(value)),
-            Number::Int(value) => {
-                let fits = |(least, most): (i128, i128)| (least..=most).contains(&value);
-                if !dtype.range().is_none_or(fits) {
-                    return Err(PyValueError::new_err(format!("{value} does not fit {dtype}")));
-                }
-                Var::scalar(match dtype.is_int() {
-                    true => <T as Element>::from_i64(value as i64),
-                    false => <T as Element>::from_f64(value as f64),
-                })
+        self.element(py, number::dtype_beside(own, like))
+    }
+
+    /// A 0-d constant of an element type, which has to hold the number.
+    pub fn element(self, py: Python<'_>, dtype: DType) -> PyResult<Var> {
+        let one = match self {
+            Number::Vast(value) if value.is_infinite() => {
+                Err(Error::argument("an int of so many digits fits no element type")
+                    .remedy("for infinity, write `float(\"inf\")`"))
             }
-        });
-        Ok(var)
+            _ => core::Number::from(self).element(dtype),
+        };
+        one.map(Var::new).map_err(|error| errors::raise(py, error))
+    }
+
+    /// [`Number::literal`] to compare with: what integers cannot hold is beyond all of them, as infinity is.
+    pub fn compared(self, py: Python<'_>, like: DType) -> PyResult<Var> {
+        match self {
+            Number::Int(value) if core::Number::Int(value).check(like).is_err() => {
+                let beyond = if value < 0 { f64::NEG_INFINITY } else { f64::INFINITY };
+                Number::Float(beyond).literal(py, Some(like))
+            }
+            Number::Vast(value) if !like.is_float() || value.is_infinite() => {
+                Number::Float(value * f64::INFINITY).literal(py, Some(like))
+            }
+            _ => self.literal(py, Some(like)),
+        }
+    }
+}
+
+impl From<Number> for core::Number {
+    fn from(number: Number) -> core::Number {
+        match number {
+            Number::Bool(value) => value.into(),
+            Number::Int(value) => value.into(),
+            Number::Vast(value) | Number::Float(value) => value.into(),
+        }
+    }
+}
+
+/// A Python int. Those of more than 128 bits, which no integer type holds, are floats or infinite.
+fn whole(object: &Bound<'_, PyAny>) -> PyResult<Number> {
+    match object.extract() {
+        Ok(whole) => Ok(Number::Int(whole)),
+        Err(error) if error.is_instance_of::<PyOverflowError>(object.py()) => {
+            let infinite = if object.lt(0)? { f64::NEG_INFINITY } else { f64::INFINITY };
+            Ok(Number::Vast(object.extract().unwrap_or(infinite)))
+        }
+        Err(error) => Err(error),
     }
 }
 
@@ -177,23 +228,44 @@ pub fn var(object: &Bound<'_, PyAny>) -> PyResult<Var> {
 
 /// Values that meet in one op: numbers among them take the element type of the others.
 pub fn vars<const N: usize>(py: Python<'_>, objects: [&Bound<'_, PyAny>; N]) -> PyResult<[Var; N]> {
-    let found = resolve(py, objects.into_iter().map(Arg::expect).collect::<PyResult<_>>()?)?;
+    meeting(py, objects, Meets::Computes)
+}
+
+/// [`vars`] of ops that compare: numbers among them may be any.
+pub fn compared<const N: usize>(
+    py: Python<'_>,
+    objects: [&Bound<'_, PyAny>; N],
+) -> PyResult<[Var; N]> {
+    meeting(py, objects, Meets::Compares)
+}
+
+fn meeting<const N: usize>(
+    py: Python<'_>,
+    objects: [&Bound<'_, PyAny>; N],
+    meets: Meets,
+) -> PyResult<[Var; N]> {
+    let args = objects.into_iter().map(Arg::expect).collect::<PyResult<_>>()?;
+    let found = resolve(py, args, meets)?;
     found.try_into().map_err(|_| PyTypeError::new_err("the number of values changed"))
 }
 
 /// A sequence of values that meet in one op.
 pub fn many(objects: &Bound<'_, PyAny>) -> PyResult<Vec<Var>> {
     let args = sequence::read(objects, sequence::MANY, |_, object| Arg::expect(&object))?;
-    resolve(objects.py(), args)
+    resolve(objects.py(), args, Meets::Computes)
 }
 
-fn resolve(py: Python<'_>, args: Vec<Arg>) -> PyResult<Vec<Var>> {
+fn resolve(py: Python<'_>, args: Vec<Arg>, meets: Meets) -> PyResult<Vec<Var>> {
     let dtypes = args.iter().filter_map(|arg| match arg {
         Arg::Value(var) => Some(var.dtype()),
         Arg::Number(_) | Arg::Weak(..) | Arg::Size(_) => None,
     });
     let like = dtypes.reduce(DType::promote);
-    args.into_iter().map(|arg| arg.into_var(py, like)).collect()
+    let args = args.into_iter();
+    match like {
+        Some(like) => args.map(|arg| arg.met(py, like, meets)).collect(),
+        None => args.map(|arg| arg.into_var(py, None)).collect(),
+    }
 }
 
 /// Whether an object is a tensor that is more than its elements: it has a gradient to pass on, or is a
@@ -218,6 +290,29 @@ impl<'py> FromPyObject<'_, 'py> for FloatArg {
             return Err(PyTypeError::new_err("a number that is known now stands here"));
         }
         Ok(FloatArg(value.extract()?))
+    }
+}
+
+/// A number for the elements of a tensor, exactly as it was given.
+#[derive(Clone, Copy)]
+pub struct NumberArg(pub core::Number);
+
+impl From<f64> for NumberArg {
+    fn from(number: f64) -> NumberArg {
+        NumberArg(number.into())
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for NumberArg {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<NumberArg> {
+        let FloatArg(rounded) = value.extract()?;
+        // Also integers of NumPy and tensors without axes.
+        match value.is_instance_of::<PyFloat>() {
+            true => Ok(NumberArg(rounded.into())),
+            false => Ok(NumberArg(value.extract::<i128>().map_or(rounded.into(), Into::into))),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! NumPy arrays in and out.
 
-use fluvial::core::{DType, Tensor, Var};
-use fluvial::tensor::Kind;
+use fluvial::core::{DType, Element, Number, Result, Tensor, Var};
+use fluvial::tensor::{Kind, dispatch};
 use numpy::npyffi::{NPY_ARRAY_ALIGNED, NpyTypes, PY_ARRAY_API, get_type_object};
 use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;
@@ -84,6 +84,22 @@ fn borrow(array: &Bound<'_, PyUntypedArray>, dtype: DType) -> PyResult<Tensor> {
         Tensor::from_owner(dtype, array.shape(), &strides, data, owner)
     };
     tensor.map_err(|error| errors::raise(array.py(), error))
+}
+
+/// Refuses elements that an integer type cannot hold.
+pub fn check_range(tensor: &Tensor, dtype: DType) -> Result<()> {
+    let held_anyway = tensor.dtype().range().zip(dtype.range());
+    if !dtype.is_int() || held_anyway.is_some_and(|(own, to)| own.0 >= to.0 && own.1 <= to.1) {
+        return Ok(());
+    }
+    dispatch!(tensor.dtype(), T => tensor.to_vec::<T>()?.into_iter().try_for_each(|element| {
+        let number = match (T::DTYPE.is_float(), T::DTYPE) {
+            (true, _) => Number::Float(element.to_f64()),
+            (false, DType::U64) => Number::from(element.to_i64() as u64),
+            (false, _) => Number::from(element.to_i64()),
+        };
+        number.check(dtype)
+    }))
 }
 
 fn dtype_of(array: &Bound<'_, PyUntypedArray>) -> PyResult<DType> {

@@ -3,7 +3,7 @@
 use fluvial::core::{Loc, Mode, Result, Var, at, mode, scope};
 use pyo3::prelude::*;
 
-use crate::{errors, interrupt, lines};
+use crate::{allocator, errors, interrupt, lines};
 
 /// From this many elements of the inputs on, other Python threads may run meanwhile. Below, an op
 /// is over before another thread could have started.
@@ -17,6 +17,7 @@ pub fn run<R: Send>(
     inputs: &[&Var],
     f: impl FnOnce() -> Result<R> + Send,
 ) -> PyResult<R> {
+    allocator::check()?;
     let result = match mode() {
         Mode::Building => {
             let _line = at(lines::here(py));

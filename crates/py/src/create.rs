@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyList, PyTuple};
 
-use crate::args::{Arg, FloatArg, Number};
+use crate::args::{Arg, NumberArg};
 use crate::sequence::{DEPTH, FEW, List};
 use crate::tensor::Tensor;
 use crate::types::{DTypeArg, ShapeArg, type_of};
@@ -16,7 +16,8 @@ use crate::{args, array, call, dlpack, errors};
 /// Args:
 ///     data: A number, nested lists of numbers, a NumPy array (which is copied) or a tensor.
 ///     dtype: The element type; by default that of an array, and float32, int64 or bool for
-///         Python's numbers.
+///         Python's numbers. Integers have to hold Python's numbers, whose fractions are cut off;
+///         elements of arrays and tensors are cast.
 ///     requires_grad: Whether the tensor is a leaf, in whose `grad` gradients accumulate.
 ///     device: None or "cpu".
 ///
@@ -46,7 +47,10 @@ fn tensor(
 fn made(py: Python<'_>, data: &Bound<'_, PyAny>, dtype: Option<DTypeArg>) -> PyResult<Var> {
     let var = match Arg::of(data)? {
         Some(Arg::Value(var)) => var,
-        Some(Arg::Number(number)) => literal(number, dtype)?,
+        Some(Arg::Number(number)) => match dtype {
+            Some(DTypeArg(dtype)) => number.element(py, dtype)?,
+            None => number.literal(py, None)?,
+        },
         Some(Arg::Weak(var, _)) if dtype.is_some_and(|dtype| dtype.0 == var.dtype()) => var,
         Some(Arg::Weak(var, _)) if var.dtype().is_float() && dtype.is_some() => var,
         Some(other) => other.into_var(py, dtype.map(|dtype| dtype.0))?,
@@ -60,20 +64,15 @@ fn made(py: Python<'_>, data: &Bound<'_, PyAny>, dtype: Option<DTypeArg>) -> PyR
     }
 }
 
-fn literal(number: Number, dtype: Option<DTypeArg>) -> PyResult<Var> {
-    match (number, dtype) {
-        (Number::Int(_), Some(DTypeArg(dtype))) => number.literal(Some(dtype)),
-        // Floats pass through float64, so that a conversion rounds once.
-        (Number::Float(_), Some(_)) => number.literal(Some(DType::F64)),
-        _ => number.literal(None),
-    }
-}
-
-fn of_lists(data: &Bound<'_, PyAny>, dtype: Option<DTypeArg>) -> PyResult<Var> {
+/// Nested lists of numbers, which an integer type has to hold, or of tensors. Not cast yet.
+pub fn of_lists(data: &Bound<'_, PyAny>, dtype: Option<DTypeArg>) -> PyResult<Var> {
     if let Some(stacked) = stacked(data)? {
         return Ok(stacked);
     }
     let tensor = array::copy(&array::as_array(data)?)?;
+    if let Some(DTypeArg(dtype)) = dtype {
+        array::check_range(&tensor, dtype).map_err(|error| errors::raise(data.py(), error))?;
+    }
     // Python's floats have no element type of their own.
     if dtype.is_none() && tensor.dtype() == DType::F64 {
         let cast = tensor.cast(DType::F32).map_err(|error| errors::raise(data.py(), error))?;
@@ -125,7 +124,7 @@ fn from_numpy(array: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 ///
 /// Args:
 ///     shape: Its sizes; in a program they may be symbols.
-///     value: The number.
+///     value: The number, which integers have to hold; a fraction is cut off.
 ///     dtype: The element type.
 ///
 /// Example:
@@ -136,7 +135,7 @@ fn from_numpy(array: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     signature = (shape, value, dtype=DTypeArg(DType::F32)),
     text_signature = "(shape, value, dtype='float32')"
 )]
-fn full(py: Python<'_>, shape: ShapeArg, value: FloatArg, dtype: DTypeArg) -> PyResult<Tensor> {
+fn full(py: Python<'_>, shape: ShapeArg, value: NumberArg, dtype: DTypeArg) -> PyResult<Tensor> {
     let ty = type_of(py, dtype, &shape)?;
     call::run(py, &[], || structural::fill(value.0, &ty)).map(Tensor::new)
 }

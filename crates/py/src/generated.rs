@@ -6,7 +6,7 @@ use fluvial::core::Var;
 use fluvial::ops;
 use pyo3::prelude::*;
 
-use crate::args::FloatArg;
+use crate::args::{FloatArg, NumberArg};
 use crate::sequence::{FEW, List, MANY};
 use crate::tensor::Tensor;
 use crate::types::{DTypeArg, DimArg, PerAxisArg, ShapeArg, TypeArg, WholeArg, WholesArg};
@@ -2211,7 +2211,7 @@ fn embedding(
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn eq(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars(py, [a, b])?;
+    let [a, b] = args::compared(py, [a, b])?;
     let run = || ops::eq(&a, &b);
     call::run(py, &[&a, &b], run).map(Tensor::new)
 }
@@ -2462,14 +2462,15 @@ fn fold_axis(
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
-/// A tensor of the type of `x` with one number everywhere.
+/// A tensor of the type of `x` with one number everywhere. Integers have to hold the number; a
+/// fraction is cut off.
 ///
 /// Args:
 ///     x: A tensor, a number or an array. Also `input`.
 ///     value: A number.
 #[pyfunction]
 #[pyo3(signature = (x, value))]
-fn full_like(py: Python<'_>, x: &Bound<'_, PyAny>, value: FloatArg) -> PyResult<Tensor> {
+fn full_like(py: Python<'_>, x: &Bound<'_, PyAny>, value: NumberArg) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let run = || ops::full_like(&x, value.0);
     call::run(py, &[&x], run).map(Tensor::new)
@@ -2564,7 +2565,7 @@ fn gaussian_nll_loss(
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn ge(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars(py, [a, b])?;
+    let [a, b] = args::compared(py, [a, b])?;
     let run = || ops::ge(&a, &b);
     call::run(py, &[&a, &b], run).map(Tensor::new)
 }
@@ -2810,7 +2811,7 @@ fn gru_unit(
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn gt(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars(py, [a, b])?;
+    let [a, b] = args::compared(py, [a, b])?;
     let run = || ops::gt(&a, &b);
     call::run(py, &[&a, &b], run).map(Tensor::new)
 }
@@ -3403,7 +3404,7 @@ fn layer_norm(
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn le(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars(py, [a, b])?;
+    let [a, b] = args::compared(py, [a, b])?;
     let run = || ops::le(&a, &b);
     call::run(py, &[&a, &b], run).map(Tensor::new)
 }
@@ -4097,7 +4098,7 @@ fn lstsq(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn lt(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars(py, [a, b])?;
+    let [a, b] = args::compared(py, [a, b])?;
     let run = || ops::lt(&a, &b);
     call::run(py, &[&a, &b], run).map(Tensor::new)
 }
@@ -4129,7 +4130,8 @@ fn margin_ranking_loss(
     call::run(py, &[&first, &second, &target], run).map(Tensor::new)
 }
 
-/// `x` with a number wherever `mask`, broadcast to it, holds.
+/// `x` with a number wherever `mask`, broadcast to it, holds. Integers have to hold the number; a
+/// fraction is cut off.
 ///
 /// Args:
 ///     x: A tensor, a number or an array. Also `input`.
@@ -4141,7 +4143,7 @@ fn masked_fill(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
     mask: &Bound<'_, PyAny>,
-    value: FloatArg,
+    value: NumberArg,
 ) -> PyResult<Tensor> {
     let [x, mask] = args::vars(py, [x, mask])?;
     let run = || ops::masked_fill(&x, &mask, value.0);
@@ -4878,7 +4880,7 @@ fn nce(
 #[pyfunction]
 #[pyo3(signature = (a, b))]
 fn ne(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    let [a, b] = args::vars(py, [a, b])?;
+    let [a, b] = args::compared(py, [a, b])?;
     let run = || ops::ne(&a, &b);
     call::run(py, &[&a, &b], run).map(Tensor::new)
 }
@@ -5052,9 +5054,9 @@ fn outer(py: Python<'_>, a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult
 ///     before: Ints.
 ///     after: Ints.
 ///     mode: What the padding consists of: "constant", "reflect", "replicate" or "circular". One of "constant", "reflect", "replicate", "circular".
-///     value: The number for "constant".
+///     value: The number for "constant", which integers have to hold; a fraction is cut off.
 #[pyfunction]
-#[pyo3(signature = (x, before, after, *, mode="constant", value=FloatArg(0.0)))]
+#[pyo3(signature = (x, before, after, *, mode="constant", value=NumberArg::from(0.0)))]
 #[pyo3(text_signature = "(x, before, after, *, mode='constant', value=0.0)")]
 fn pad(
     py: Python<'_>,
@@ -5062,7 +5064,7 @@ fn pad(
     before: List<i64, FEW>,
     after: List<i64, FEW>,
     mode: &str,
-    value: FloatArg,
+    value: NumberArg,
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let mode: ops::PadMode = args::choice(py, mode)?;
@@ -6501,14 +6503,14 @@ fn sequence_pad(
 ///     pool: What becomes of the rows of a sequence. One of "sum", "average", "sqrt", "max", "min", "first", "last".
 ///     pad_value: What a sequence without rows gives.
 #[pyfunction]
-#[pyo3(signature = (x, lengths, *, pool="sum", pad_value=FloatArg(0.0)))]
+#[pyo3(signature = (x, lengths, *, pool="sum", pad_value=NumberArg::from(0.0)))]
 #[pyo3(text_signature = "(x, lengths, *, pool='sum', pad_value=0.0)")]
 fn sequence_pool(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
     lengths: &Bound<'_, PyAny>,
     pool: &str,
-    pad_value: FloatArg,
+    pad_value: NumberArg,
 ) -> PyResult<Tensor> {
     let [x, lengths] = args::vars(py, [x, lengths])?;
     let pool: ops::SequencePooling = args::choice(py, pool)?;

@@ -9,7 +9,7 @@ use pyo3::types::{PyBool, PyEllipsis, PyInt, PyList, PySlice, PyTuple};
 
 use crate::args::Arg;
 use crate::sizes::whole;
-use crate::types::run_number;
+use crate::types::{DTypeArg, run_number};
 use crate::{array, call, create, errors};
 
 /// The part of `x` that the key names.
@@ -22,11 +22,11 @@ pub fn get(x: &Var, key: &Bound<'_, PyAny>) -> PyResult<Var> {
 pub fn set(x: &Var, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<Var> {
     let index = parts(key)?;
     let value = match value.cast::<PyList>() {
-        Ok(list) => match create::stacked(list)? {
-            Some(stacked) => stacked,
-            None => Var::new(array::copy(&array::as_array(list)?)?),
+        Ok(list) => create::of_lists(list, Some(DTypeArg(x.dtype())))?,
+        Err(_) => match Arg::expect(value)? {
+            Arg::Number(number) => number.element(value.py(), x.dtype())?,
+            other => other.into_var(value.py(), Some(x.dtype()))?,
         },
-        Err(_) => Arg::expect(value)?.into_var(value.py(), Some(x.dtype()))?,
     };
     call::run(key.py(), &[x, &value], || setitem(x, &index, &value))
 }

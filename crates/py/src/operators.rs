@@ -5,7 +5,7 @@ use fluvial::ops::{binary, matmul};
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
 
-use crate::args::Arg;
+use crate::args::{Arg, Meets};
 use crate::tensor::{Stands, Tensor};
 use crate::{call, number};
 
@@ -24,7 +24,7 @@ pub fn elementwise<'py>(
     op: &'static Elementwise,
     side: Side,
 ) -> PyResult<Bound<'py, PyAny>> {
-    apply(tensor, other, side, op.name(), move |a, b| one(op, &[a, b]))
+    apply(tensor, other, side, Meets::Computes, op.name(), move |a, b| one(op, &[a, b]))
 }
 
 /// The operator `@`.
@@ -33,7 +33,7 @@ pub fn product<'py>(
     other: &Bound<'py, PyAny>,
     side: Side,
 ) -> PyResult<Bound<'py, PyAny>> {
-    apply(tensor, other, side, "matmul", matmul)
+    apply(tensor, other, side, Meets::Computes, "matmul", matmul)
 }
 
 /// A comparison.
@@ -50,7 +50,7 @@ pub fn compare<'py>(
         CompareOp::Gt => &binary::GT,
         CompareOp::Ge => &binary::GE,
     };
-    elementwise(tensor, other, op, Side::Left)
+    apply(tensor, other, Side::Left, Meets::Compares, op.name(), move |a, b| one(op, &[a, b]))
 }
 
 /// The operator `-x`.
@@ -70,6 +70,7 @@ fn apply<'py>(
     tensor: &Bound<'py, Tensor>,
     other: &Bound<'py, PyAny>,
     side: Side,
+    meets: Meets,
     name: &str,
     f: impl Fn(&Var, &Var) -> Result<Var> + Sync,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -102,7 +103,7 @@ fn apply<'py>(
             let (a, b) = if side == Side::Left { (object, &size) } else { (&size, object) };
             number::binary(name, a, b)
         }
-        Some(arg) => run(&own, &arg.into_var(py, Some(own.dtype()))?),
+        Some(arg) => run(&own, &arg.met(py, own.dtype(), meets)?),
         None => Ok(py.NotImplemented().into_bound(py)),
     }
 }

@@ -99,6 +99,15 @@ impl Program {
         self.core(py)?.save(path).map_err(|error| errors::raise(py, error))
     }
 
+    /// Writes the arrays in memory that the program reads to a folder, from which the command line takes them. Without a
+    /// folder they are an error.
+    #[pyo3(signature = (folder=None))]
+    fn carry_arrays(&self, py: Python<'_>, folder: Option<PathBuf>) -> PyResult<()> {
+        let program = self.core(py)?;
+        let carried = fluvial::io::carry_arrays(&program, folder.as_deref());
+        carried.map_err(|error| errors::raise(py, error))
+    }
+
     /// The text form, with the user's lines. `str` gives it without them.
     fn text(&self, py: Python<'_>) -> PyResult<String> {
         show::text(&*self.core(py)?)

@@ -10,7 +10,7 @@ use pyo3::types::{PyBool, PyBytes, PyList, PyTuple};
 use crate::sizes::PyDim;
 use crate::tensor::Tensor;
 use crate::types::long_name;
-use crate::{array, errors, failing};
+use crate::{allocator, array, errors, failing};
 
 /// `__array__`.
 pub fn as_array<'py>(
@@ -176,6 +176,7 @@ pub fn list_of<'py>(
         if i % STRETCH == STRETCH - 1 {
             py.check_signals()?;
         }
+        allocator::check()?;
         list.append(element(i)?)?;
     }
     Ok(list)

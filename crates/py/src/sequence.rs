@@ -7,6 +7,8 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyRange, PyString};
 
+use crate::allocator;
+
 /// The most elements of what there is one of for each axis.
 pub const FEW: usize = 64;
 
@@ -29,11 +31,11 @@ pub fn read<'py, T>(
     most: usize,
     mut element: impl FnMut(usize, Bound<'py, PyAny>) -> PyResult<T>,
 ) -> PyResult<Vec<T>> {
-    let iter = object.try_iter()?;
     let len = object.len().unwrap_or_else(|_| usize::from(is_endless(object)) * usize::MAX);
     if len > most {
         return Err(too_long(object, most));
     }
+    let iter = object.try_iter()?;
     let mut found = Vec::new();
     for (i, item) in iter.enumerate() {
         if i >= most {
@@ -47,6 +49,7 @@ pub fn read<'py, T>(
                 PyMemoryError::new_err(format!("there is no memory for {i} elements of a sequence"))
             })?;
         }
+        allocator::check()?;
         found.push(element(i, item?)?);
     }
     Ok(found)

@@ -199,7 +199,7 @@ pub fn initial(py: Python<'_>, ty: Type, init: Option<&Bound<'_, PyAny>>) -> Res
     };
     match computed().map_err(errors::callback)? {
         Arg::Value(value) => Ok(value),
-        Arg::Number(number) => structural::fill(number.to_f64(), &ty),
+        Arg::Number(number) => structural::fill(number, &ty),
         other => other.into_var(py, Some(ty.dtype())).map_err(errors::callback),
     }
 }

@@ -494,7 +494,7 @@ fn attr_within(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Attr> {
         return Ok(match number {
             Number::Bool(flag) => Attr::Bool(flag),
             Number::Int(number) => Attr::Int(i64::try_from(number)?),
-            Number::Float(number) => Attr::Float(number),
+            Number::Vast(number) | Number::Float(number) => Attr::Float(number),
         });
     }
     if let Ok(text) = value.cast::<PyString>() {
@@ -511,11 +511,12 @@ fn attr_within(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Attr> {
     if let Ok(number) = value.extract::<f64>() {
         return Ok(Attr::Float(number));
     }
-    match value.try_iter() {
-        Ok(_) if depth < DEPTH => {
+    // What has a length is not asked for its elements before that is looked at.
+    match value.len().map(drop).or_else(|_| value.try_iter().map(drop)) {
+        Ok(()) if depth < DEPTH => {
             sequence::read(value, MOST, |_, item| attr_within(&item, depth + 1)).map(Attr::List)
         }
-        Ok(_) => Err(errors::raise(
+        Ok(()) => Err(errors::raise(
             value.py(),
             Error::argument("an option of a layer cannot be a list that is inside of itself"),
         )),

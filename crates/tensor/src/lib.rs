@@ -33,6 +33,7 @@ mod ty;
 pub mod interrupt;
 mod layout;
 pub mod memory;
+mod number;
 mod storage;
 mod tensor;
 
@@ -46,5 +47,6 @@ pub use element::Element;
 pub use error::{Error, ErrorKind, Result};
 pub use half::{bf16, f16};
 pub use loc::{Loc, Marks, Phase};
+pub use number::Number;
 pub use tensor::Tensor;
 pub use ty::{MAX_RANK, Type};

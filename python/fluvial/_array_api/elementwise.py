@@ -5,7 +5,7 @@ from __future__ import annotations
 from .. import _core
 from .._core import Tensor
 from .._fault import fault
-from .dtypes import finfo
+from .dtypes import finfo, iinfo
 from .making import ones_like
 
 TYPE_CHECKING = False
@@ -102,7 +102,7 @@ def clip(
     min: Any = None,
     max: Any = None,
 ) -> Tensor:
-    """The elements, but none below or above bounds.
+    """The elements, but none below or above bounds. Bounds with a fraction make floats of integers.
 
     Args:
         x: A tensor.
@@ -121,6 +121,11 @@ def clip(
     if floats and not isinstance(low, Tensor) and not isinstance(high, Tensor):
         return _core.clip(x, low, high)
     result = positive(x)
+    if result.dtype.name.startswith(("int", "uint")):
+        # An int that all elements keep bounds nothing, as in NumPy and PyTorch.
+        least, most = iinfo(result.dtype).min, iinfo(result.dtype).max
+        low = None if type(low) is int and low < least else low
+        high = None if type(high) is int and high > most else high
     if low is not None:
         result = _core.maximum(result, low)
     return result if high is None else _core.minimum(result, high)

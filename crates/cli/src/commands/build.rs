@@ -36,7 +36,7 @@ FLUVIAL_PYTHON names the Python to use; it is `python3` otherwise.";
 impl Build {
     pub fn run(&self, out: &Out) -> Outcome<u8> {
         if program::is_standard(&self.output) {
-            let text = program::built(&self.script, &self.args)?.to_string();
+            let text = program::text_of(&self.script, &self.args)?;
             out.result(&text, || json!({"event": "program", "text": text}));
             return Ok(0);
         }
@@ -44,7 +44,7 @@ impl Build {
             let what = format!("`{}` does not name a program", self.output.display());
             return Err(usage(what, "end it in `.flb` (binary) or `.fl` (text)"));
         }
-        program::build(&self.script, &self.output, &self.args)?;
+        program::build(&self.script, &self.output, None, &self.args)?;
         let built = Program::load(&self.output, program::registry())?;
         let (to, n_states) = (self.output.display().to_string(), built.states.len());
         let text = format!(

@@ -9,6 +9,7 @@ use std::time::Instant;
 use clap::Args;
 use fluvial::compile::Options;
 use fluvial::core::{Error, ErrorKind, Program, State, Tensor};
+use fluvial::data::files;
 use fluvial::ops::set_printer;
 use fluvial::runtime::{
     Checkpoints, Executor, Interpreter, Logger, Observer, Outcome as Ended, Profiler,
@@ -148,6 +149,16 @@ impl Run {
         let fetched = Fetched::new(&program, &self.fetch)?;
         if let Some(path) = &self.output {
             check_output(path, fetched.names.len())?;
+        }
+        if let Some(path) = &self.save {
+            check_output(path, program.states.len())?;
+        }
+        // What is written at the end is lost if it cannot be.
+        let written = [&self.output, &self.save, &self.profile].into_iter().flatten();
+        for path in written.filter(|path| !is_standard(path)) {
+            files::check_place(path).map_err(|error| {
+                error.note("nothing was run").remedy("give a place that can be written to")
+            })?;
         }
         let mut feeds = Feeds::read(&program, &self.feeds)?;
         if let Some(path) = &self.load {
@@ -360,7 +371,7 @@ fn check_output(path: &Path, n_fetched: usize) -> Outcome<()> {
         return Err(usage(what, "end it in `.npz`, `.safetensors` or `.npy`"));
     }
     if path.extension().is_some_and(|ending| ending == "npy") && n_fetched != 1 {
-        let what = format!("`{shown}` takes one tensor, but {n_fetched} are fetched");
+        let what = format!("`{shown}` takes one tensor, but there are {n_fetched}");
         return Err(usage(what, "fetch one, or write a `.npz` file"));
     }
     Ok(())

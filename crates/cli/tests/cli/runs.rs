@@ -121,6 +121,24 @@ fn folders_that_cannot_be_used_are_noticed_at_the_start() {
 }
 
 #[test]
+fn places_for_results_are_looked_at_before_the_run() {
+    let sandbox = counting();
+    sandbox.write("file", "x");
+    let base = FIRST.split(" --checkpoint").next().unwrap_or_default();
+    for option in ["--save", "--profile"] {
+        for place in ["file/x.npz", "/proc/x.npz", "."] {
+            let fault = sandbox.run(&format!("{base} {option} {place}")).fault();
+            assert!(
+                !fault.contains("trips") && fault.contains("remedy"),
+                "{option} {place}: {fault}"
+            );
+        }
+    }
+    let fault = sandbox.run(&format!("{base} --save states.txt")).fault();
+    assert!(fault.contains("does not name a file of tensors"), "{fault}");
+}
+
+#[test]
 fn what_a_run_began_with_must_be_the_same() {
     let sandbox = counting();
     let expected = sandbox.run(&format!("{FIRST} --set factor=0.75")).fine();

@@ -12,7 +12,7 @@ mod transform;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use fluvial_tensor::{Error, Result, Type};
+use fluvial_tensor::{Error, Loc, Result, Type};
 
 pub use build::{
     Draft, abort_program, begin_program, end_program, program_input, resume_program,
@@ -123,6 +123,19 @@ impl std::fmt::Debug for Program {
 }
 
 impl Program {
+    /// The descriptions of the readers that loops go through, and the lines of these.
+    pub fn readers(&self) -> BTreeMap<Arc<str>, Loc> {
+        fn within(block: &Block, found: &mut BTreeMap<Arc<str>, Loc>) {
+            for call in &block.calls {
+                found.extend(call.op.reader().map(|reader| (Arc::from(reader), call.loc)));
+                call.op.blocks().iter().for_each(|block| within(block, found));
+            }
+        }
+        let mut found = BTreeMap::new();
+        within(&self.main, &mut found);
+        found
+    }
+
     /// The states that a run assigns.
     pub fn assigned(&self) -> Vec<Arc<str>> {
         let assign = |call: &Call| call.op.downcast::<Assign>().map(|op| op.state.clone());

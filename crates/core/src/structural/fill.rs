@@ -1,6 +1,6 @@
 //! `fill`: one number everywhere.
 
-use fluvial_tensor::{Element, Error, Result, Tensor, Type, dispatch};
+use fluvial_tensor::{DType, Element, Error, Number, Result, Type, dispatch};
 use smallvec::smallvec;
 
 use crate::attributes;
@@ -10,14 +10,26 @@ use crate::grad::Grad;
 use crate::op::{Arity, Op, Types, Values};
 use crate::registry::OpDef;
 use crate::sample::Sample;
+use crate::scope::{self, at};
 use crate::structural::arithmetic::f64s;
+use crate::structural::expand;
 use crate::value::Value;
 use crate::var::Var;
 
-/// A tensor of this type with the same number everywhere.
+/// A tensor of this type with the same number everywhere, which the element type has to hold ([`Number`]).
 #[track_caller]
-pub fn fill(value: f64, ty: &Type) -> Result<Var> {
-    bind1(Fill { value, ty: *ty }, &[])
+pub fn fill(value: impl Into<Number>, ty: &Type) -> Result<Var> {
+    let number = value.into();
+    if ty.dtype().is_int() && !ty.is_list() {
+        let loc = scope::user_line();
+        let one = number.element(ty.dtype()).map_err(|error| error.at(loc))?;
+        // The op's attribute would round it.
+        if !number.is_exact() {
+            let _line = at(loc);
+            return expand(&Var::new(one), ty.dims());
+        }
+    }
+    bind1(Fill { value: number.to_f64(), ty: *ty }, &[])
 }
 
 attributes! {
@@ -38,12 +50,15 @@ impl Op for Fill {
     fn infer(&self, _: &[&Type]) -> Result<Types> {
         match self.ty.is_list() {
             true => Err(Error::dtype(format!("{} cannot be filled with a number", self.ty))),
-            false => Ok(smallvec![self.ty]),
+            false => {
+                Number::Float(self.value).check(self.ty.dtype())?;
+                Ok(smallvec![self.ty])
+            }
         }
     }
 
     fn eval(&self, _: &[&Value], outs: &[Type]) -> Result<Values> {
-        let one = dispatch!(self.ty.dtype(), T => Tensor::scalar(T::from_f64(self.value)));
+        let one = Number::Float(self.value).element(self.ty.dtype())?;
         Ok(smallvec![one.expand(&known_sizes(&outs[0])?)?.into()])
     }
 
@@ -62,5 +77,9 @@ pub(super) const DEF: OpDef = OpDef::new(Fill::NAME, Fill::build, || {
         Sample::new(Fill { value: 2.5, ty: expected.ty() }, []).gives([expected]),
         Sample::new(Fill { value: -1.0, ty: f64s(&[0.0], &[]).ty() }, [])
             .gives([f64s(&[-1.0], &[])]),
+        Sample::new(Fill { value: 300.0, ty: Type::scalar(DType::U8) }, [])
+            .refused("300 does not fit uint8"),
+        Sample::new(Fill { value: f64::NAN, ty: Type::scalar(DType::I32) }, [])
+            .refused("NaN does not fit int32"),
     ]
 });

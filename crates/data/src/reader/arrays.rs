@@ -1,5 +1,7 @@
 //! Arrays in memory as a dataset.
 
+use std::sync::Arc;
+
 use fluvial_tensor::{Error, Result, Tensor};
 
 use super::permutation::mix;
@@ -99,6 +101,10 @@ impl Dataset for Arrays {
                 Ok(out)
             })
             .collect()
+    }
+
+    fn arrays(&self) -> Option<Vec<(Arc<str>, Tensor)>> {
+        Some(self.fields.iter().map(|field| field.name.clone()).zip(self.arrays.clone()).collect())
     }
 
     fn get(&self, number: u64) -> Result<Vec<Tensor>> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fluvial_tensor::{DType, Dim, Error, Result, Type};
+use fluvial_tensor::{DType, Dim, Error, Number, Result, Type};
 
 use super::each::{Each, Padding, scaled};
 use super::node::{Node, Op, field_of, phases};
@@ -358,6 +358,8 @@ fn padding(fields: &mut Vec<Field>, pads: &mut Vec<Option<f64>>, pad: &Pad) -> R
         let mut dims = ty.dims().to_vec();
         dims[0] = padded(dims[0], pad)?;
         fields[i].ty = ty.with_dims(&dims)?;
+        let held = Number::from(pad.value).check(ty.dtype());
+        held.map_err(|error| error.note(format!("the padding of field `{}`", fields[i].name)))?;
         pads[i] = Some(pad.value);
     }
     if let Some(name) = &pad.length {

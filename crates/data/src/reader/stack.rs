@@ -1,6 +1,6 @@
 //! Samples into batches.
 
-use fluvial_tensor::{DType, Dim, Error, Result, Tensor};
+use fluvial_tensor::{DType, Dim, Error, Number, Result, Tensor};
 
 use crate::source::{Field, Sample};
 
@@ -46,7 +46,7 @@ fn copy_parts(
 
 /// A tensor with every element `value`.
 pub(super) fn filled(dtype: DType, sizes: &[usize], value: f64) -> Result<Tensor> {
-    Tensor::from_f64s(dtype, &[value], &[])?.expand(sizes)?.copy()
+    Number::from(value).element(dtype)?.expand(sizes)?.copy()
 }
 
 /// Makes the first axis longer, by elements of this value.

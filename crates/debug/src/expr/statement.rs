@@ -81,11 +81,13 @@ fn replaced(old: &Value, index: &[Index], new: Value) -> Result<Value> {
             return Err(Error::argument("lists cannot be set").remedy("set a tensor"));
         }
     };
-    if new.dtype().is_float() && !old.dtype().is_float() {
+    // Also an integer that narrower ones cannot hold.
+    if !old.dtype().is_float() && new.dtype() != old.dtype() {
         let back = ops::cast(&ops::cast(&new, old.dtype())?, new.dtype())?;
         if !ops::all(&ops::eq(&back, &new)?, &[], false)?.item::<bool>()? {
             let message = format!("{} cannot hold what {} was given", old.ty(), new.ty());
-            return Err(Error::dtype(message).remedy("round it: `round(x)`"));
+            return Err(Error::dtype(message)
+                .remedy("give numbers that it holds; round fractions: `round(x)`"));
         }
     }
     plain(ops::setitem(&old, index, &new))?.value().cloned()

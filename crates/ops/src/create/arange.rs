@@ -79,6 +79,10 @@ impl Op for Arange {
             ))
             .remedy("use a float type"));
         }
+        if let Some(count) = self.size.value().filter(|count| *count > 0) {
+            let last = self.start + (count - 1) as f64 * self.step;
+            [self.start, last].iter().try_for_each(|&end| Number::Float(end).check(self.dtype))?;
+        }
         Ok(smallvec![Type::new(self.dtype, &[self.size])?])
     }
 
@@ -102,5 +106,7 @@ pub const DEF: OpDef = OpDef::new(Arange::NAME, Arange::build, || {
         Sample::new(of(1.0, 1.0, 0, DType::F64), []).gives([f64s(&[], &[0])]),
         Sample::new(of(0.0, 0.5, 3, DType::I64), []).refused("cannot hold"),
         Sample::new(of(0.0, 1.0, 3, DType::Bool), []).refused("cannot hold"),
+        Sample::new(of(0.0, 1.0, 300, DType::U8), []).refused("299 does not fit uint8"),
+        Sample::new(of(-3.0, 1.0, 6, DType::U8), []).refused("-3 does not fit uint8"),
     ]
 });

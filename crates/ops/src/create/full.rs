@@ -2,7 +2,8 @@
 
 use crate::prelude::*;
 
-/// A tensor of these sizes, which may be symbols, with one number everywhere.
+/// A tensor of these sizes, which may be symbols, with one number everywhere. Integers have to hold
+/// the number; a fraction is cut off.
 ///
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;
@@ -11,7 +12,7 @@ use crate::prelude::*;
 /// # Ok::<(), Error>(())
 /// ```
 #[track_caller]
-pub fn full(dims: &[Dim], value: f64, dtype: DType) -> Result<Var> {
+pub fn full(dims: &[Dim], value: impl Into<Number>, dtype: DType) -> Result<Var> {
     let _line = at(scope::user_line());
     fill(value, &Type::new(dtype, dims)?)
 }
@@ -40,7 +41,8 @@ pub fn ones(dims: &[Dim], dtype: DType) -> Result<Var> {
     full(dims, 1.0, dtype)
 }
 
-/// A tensor of the type of `x` with one number everywhere.
+/// A tensor of the type of `x` with one number everywhere. Integers have to hold the number; a
+/// fraction is cut off.
 ///
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;
@@ -49,7 +51,7 @@ pub fn ones(dims: &[Dim], dtype: DType) -> Result<Var> {
 /// # Ok::<(), Error>(())
 /// ```
 #[track_caller]
-pub fn full_like(x: &Var, value: f64) -> Result<Var> {
+pub fn full_like(x: &Var, value: impl Into<Number>) -> Result<Var> {
     let _line = at(scope::user_line());
     fill(value, &x.clone().check()?.ty())
 }

@@ -74,23 +74,24 @@ impl Resample {
     }
 
     /// Which old elements make the new ones.
-    pub(super) fn taps(&self, old: usize, new: usize) -> kernels::Taps {
+    pub(super) fn taps(&self, old: usize, new: usize) -> Result<kernels::Taps> {
         let mut taps = kernels::Taps::default();
         if old == 0 {
-            return taps;
+            return Ok(taps);
         }
+        taps = kernels::Taps::reserved(new)?;
         let place = self.places(old, new);
         for i in 0..new {
             match self.mode {
                 Resampling::Nearest | Resampling::NearestExact => {
-                    taps.push([(self.nearest(i, old, new), 1.0)]);
+                    taps.push([(self.nearest(i, old, new), 1.0)])?;
                 }
-                Resampling::Linear if old == new => taps.push([(i, 1.0)]),
+                Resampling::Linear if old == new => taps.push([(i, 1.0)])?,
                 Resampling::Linear => {
                     let place = place(i).max(0.0);
                     let first = (place.floor() as usize).min(old - 1);
                     let part = place - first as f64;
-                    taps.push([(first, 1.0 - part), ((first + 1).min(old - 1), part)]);
+                    taps.push([(first, 1.0 - part), ((first + 1).min(old - 1), part)])?;
                 }
                 Resampling::Cubic => {
                     let place = place(i);
@@ -98,22 +99,22 @@ impl Resample {
                     let weights = cubic(place - first);
                     taps.push(weights.into_iter().enumerate().map(|(k, weight)| {
                         ((first + k as f64 - 1.0).clamp(0.0, (old - 1) as f64) as usize, weight)
-                    }));
+                    }))?;
                 }
                 Resampling::Area => {
-                    let (start, end) = (i * old / new, ((i + 1) * old).div_ceil(new));
-                    taps.push((start..end).map(|at| (at, 1.0 / (end - start) as f64)));
+                    let (start, end) = (scaled(i, old, new), (old - scaled(new - i - 1, old, new)));
+                    taps.push((start..end).map(|at| (at, 1.0 / (end - start) as f64)))?;
                 }
             }
         }
-        taps
+        Ok(taps)
     }
 
     fn nearest(&self, i: usize, old: usize, new: usize) -> usize {
         let exact = self.mode == Resampling::NearestExact;
         let position = match (self.scale, exact) {
-            (None, false) => i * old / new,
-            (None, true) => (2 * i + 1) * old / (2 * new),
+            (None, false) => scaled(i, old, new),
+            (None, true) => ((2 * i as u128 + 1) * old as u128 / (2 * new as u128)) as usize,
             (Some(scale), false) => (i as f64 / scale) as usize,
             (Some(scale), true) => ((i as f64 + 0.5) / scale) as usize,
         };
@@ -134,6 +135,11 @@ impl Resample {
             false => (i as f64 + 0.5) * factor - 0.5,
         }
     }
+}
+
+/// `i * old / new`, whatever their sizes.
+fn scaled(i: usize, old: usize, new: usize) -> usize {
+    (i as u128 * old as u128 / new as u128) as usize
 }
 
 /// The weights of the four elements around a place, which is so far behind the second.
@@ -158,7 +164,7 @@ impl Op for Resample {
         // A size beyond all memory is refused before its taps are made.
         Tensor::empty(outs[0].dtype(), &known_sizes(&outs[0])?)?;
         let (_, axis) = self.shape(&x.ty())?;
-        let taps = self.taps(x.dims()[axis], known_size(self.size)?);
+        let taps = self.taps(x.dims()[axis], known_size(self.size)?)?;
         Ok(smallvec![kernels::resample(x, axis, &taps)?.into()])
     }
 

@@ -55,7 +55,7 @@ impl Op for ResampleGrad {
         let y = inputs[0].tensor()?;
         let (old, new) = (known_size(self.old)?, known_size(self.size)?);
         let axis = axis(self.axis, y.rank())?;
-        let taps = self.resample().taps(old, new);
+        let taps = self.resample().taps(old, new)?;
         Ok(smallvec![kernels::resample_adjoint(y, axis, &taps, old)?.into()])
     }
 

@@ -27,7 +27,8 @@ pub fn masked_select(x: &Var, mask: &Var) -> Result<Var> {
     Ok(split_rows(&flat(mask)?, &flat(x)?)?.0)
 }
 
-/// `x` with a number wherever `mask`, broadcast to it, holds.
+/// `x` with a number wherever `mask`, broadcast to it, holds. Integers have to hold the number; a
+/// fraction is cut off.
 ///
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;
@@ -37,7 +38,7 @@ pub fn masked_select(x: &Var, mask: &Var) -> Result<Var> {
 /// # Ok::<(), Error>(())
 /// ```
 #[track_caller]
-pub fn masked_fill(x: &Var, mask: &Var, value: f64) -> Result<Var> {
+pub fn masked_fill(x: &Var, mask: &Var, value: impl Into<Number>) -> Result<Var> {
     let _line = at(scope::user_line());
     let dtype = judged("masked_fill", &[x, mask], |types| {
         is_bool(&types[1])?;

@@ -110,7 +110,7 @@ pub(super) fn starts(lengths: &Var) -> Result<Var> {
 
 /// `x` with one more row behind its own, in which each element is `value`.
 #[track_caller]
-pub(super) fn with_row(x: &Var, value: f64) -> Result<Var> {
+pub(super) fn with_row(x: &Var, value: Number) -> Result<Var> {
     let mut dims = x.dims();
     dims[0] = Dim::size(1);
     concat(&[x, &fill(value, &Type::new(x.dtype(), &dims)?)?], 0)

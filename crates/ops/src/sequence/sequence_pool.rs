@@ -31,7 +31,7 @@ options! {
         /// What becomes of the rows of a sequence.
         pub pool: SequencePooling = SequencePooling::Sum,
         /// What a sequence without rows gives.
-        pub pad_value: f64 = 0.0,
+        pub pad_value: Number = Number::Float(0.0),
     }
 }
 
@@ -74,7 +74,7 @@ pub fn sequence_pool(x: &Var, lengths: &Var, options: SequencePoolOptions) -> Re
                 SequencePooling::Sqrt => div(&sums, &sqrt(&counts()?)?)?,
                 _ => sums,
             };
-            match pad_value == 0.0 {
+            match pad_value.to_f64() == 0.0 {
                 true => Ok(pooled),
                 false => {
                     let pad = fill(pad_value, &Type::scalar(pooled.dtype()))?;

@@ -37,8 +37,8 @@ options! {
     pub struct PadOptions {
         /// What the padding consists of: "constant", "reflect", "replicate" or "circular".
         pub mode: PadMode = PadMode::Constant,
-        /// The number for "constant".
-        pub value: f64 = 0.0,
+        /// The number for "constant", which integers have to hold; a fraction is cut off.
+        pub value: Number = Number::Float(0.0),
     }
 }
 

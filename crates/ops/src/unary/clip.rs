@@ -46,6 +46,7 @@ pub const DEF: OpDef = OpDef::new(
     || {
         let reference: fn(&[f64]) -> f64 = |x| x[0].clamp(-1.0, 1.5);
         let none = f64::NEG_INFINITY;
+        let u8s = Tensor::from_slice(&[0u8, 7, 255], &[3]).expect("a sample's sizes fit");
         vec![
             Sample::new(CLIP.with(&[-1.0, 1.5]), [ramp(&[2, 3])]).gives_scalar(reference),
             Sample::new(CLIP.with(&[-1.0, 1.5]), [f64s(&[0.3], &[])]).gives_scalar(reference),
@@ -54,6 +55,9 @@ pub const DEF: OpDef = OpDef::new(
                 .gives([i64s(&[-5, 0, 2], &[3])]),
             Sample::new(CLIP.with(&[0.5, 2.0]), [i64s(&[-5], &[1])])
                 .refused("0.5 is no bound for integers"),
+            Sample::new(CLIP.with(&[-1.0, 300.0]), [u8s.clone()]).gives([u8s.clone()]),
+            Sample::new(CLIP.with(&[300.0, 400.0]), [u8s.clone()]).refused("does not fit uint8"),
+            Sample::new(CLIP.with(&[none, -1.0]), [u8s]).refused("does not fit uint8"),
             Sample::new(CLIP.with(&[f64::NAN, 2.0]), [ramp(&[2])]).refused("NaN is no bound"),
         ]
     },
@@ -63,12 +67,18 @@ fn check_bounds(bounds: &[f64], dtype: DType) -> Result<()> {
     if bounds.iter().any(|bound| bound.is_nan()) {
         return Err(Error::argument("NaN is no bound"));
     }
-    let broken = bounds.iter().find(|bound| bound.is_finite() && bound.fract() != 0.0);
-    match broken {
-        Some(bound) if !dtype.is_float() => {
-            Err(Error::argument(format!("{bound} is no bound for integers"))
-                .remedy("cast the input to a float type first, or round the bound"))
-        }
+    if dtype.is_float() {
+        return Ok(());
+    }
+    if let Some(bound) = bounds.iter().find(|bound| bound.is_finite() && bound.fract() != 0.0) {
+        return Err(Error::argument(format!("{bound} is no bound for integers"))
+            .remedy("cast the input to a float type first, or round the bound"));
+    }
+    // A bound that all elements keep bounds nothing; one that none can keep has no result.
+    let Some((least, most)) = dtype.range() else { return Ok(()) };
+    match (bounds[0] > most as f64, bounds[1] < least as f64) {
+        (true, _) => Number::Float(bounds[0]).check(dtype),
+        (_, true) => Number::Float(bounds[1]).check(dtype),
         _ => Ok(()),
     }
 }

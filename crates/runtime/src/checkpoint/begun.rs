@@ -1,9 +1,8 @@
 //! What a run began with: a run that goes on must have been given the same.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
-use fluvial_core::{Block, Error, Result, State, Value};
+use fluvial_core::{Error, Result, State, Value};
 use fluvial_data::{Reader, checksum, files};
 
 use super::states_of;
@@ -33,10 +32,8 @@ impl Begun {
 
     /// Of a run that is taken up from a checkpoint that does not say it: from now on its data is known.
     pub(super) fn unknown(executor: &Executor) -> Result<Begun> {
-        let mut readers = BTreeSet::new();
-        described(&executor.compiled().program.main, &mut readers);
         let mut begun = Begun::default();
-        for reader in readers {
+        for reader in executor.compiled().program.readers().into_keys() {
             for path in reader.parse::<Reader>()?.paths() {
                 if !begun.files.contains_key(&*path) {
                     let sum = files::checksum(&path)?;
@@ -97,13 +94,5 @@ fn sum(value: &Value) -> Result<u32> {
             }
             checksum(&fluvial_core::Tensor::from_slice(&all, &[all.len()])?)
         }
-    }
-}
-
-/// The descriptions of the readers of a block.
-fn described(block: &Block, found: &mut BTreeSet<Arc<str>>) {
-    for call in &block.calls {
-        found.extend(call.op.reader().map(Arc::from));
-        call.op.blocks().iter().for_each(|block| described(block, found));
     }
 }

@@ -6,8 +6,10 @@ use super::{MARKER, layout};
 use crate::tree::Source;
 
 /// The types that signatures may name.
-const TYPES: [&str; 10] =
-    ["DType", "Dim", "OpDef", "PerAxis", "Result", "Tensor", "Type", "Value", "Var", "Whole"];
+const TYPES: [&str; 11] = [
+    "DType", "Dim", "Number", "OpDef", "PerAxis", "Result", "Tensor", "Type", "Value", "Var",
+    "Whole",
+];
 
 /// The methods of the operators' traits.
 const OPERATORS: [&str; 5] = ["add", "div", "mul", "neg", "sub"];

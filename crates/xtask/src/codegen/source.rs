@@ -278,7 +278,9 @@ impl Function {
 
     /// Whether a parameter is a closure, or a block traced from one.
     pub fn takes_closure(&self) -> bool {
-        self.params.iter().any(|(_, ty)| ty.starts_with("impl ") || ty == "Traced")
+        self.params
+            .iter()
+            .any(|(_, ty)| (ty.starts_with("impl ") && ty != "impl Into<Number>") || ty == "Traced")
     }
 }
 

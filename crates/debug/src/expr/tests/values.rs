@@ -398,7 +398,7 @@ fn edits() {
         %h2 = 6  ->  %h2 = i64[] 6
         step = 2.0  ->  step = i64[] 2
         step = 2.5  ->  error: i64[] cannot hold what f64[] was given
-          remedy: round it: `round(x)`
+          remedy: give numbers that it holds; round fractions: `round(x)`
         mask[0] = false  ->  mask = bool[3] [false, false, true]
         h = [1, 2]  ->  error: i64[2] does not broadcast to the sizes [2, 3] of the place
           remedy: its sizes, aligned from the right, must be those of the place or one

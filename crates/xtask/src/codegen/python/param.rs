@@ -27,6 +27,7 @@ pub enum Kind {
     Int,
     Size,
     Float,
+    Number,
     Bool,
     Text,
     OptionalInt,
@@ -207,6 +208,7 @@ impl Kind {
             "i64" => Kind::Int,
             "usize" => Kind::Size,
             "f64" => Kind::Float,
+            "Number" | "impl Into<Number>" => Kind::Number,
             "bool" => Kind::Bool,
             "&str" => Kind::Text,
             "Option<i64>" => Kind::OptionalInt,
@@ -264,6 +266,10 @@ impl Kind {
             Kind::Bool if text == "true" => Some(("true".to_string(), "True".to_string())),
             Kind::Bool if text == "false" => Some(("false".to_string(), "False".to_string())),
             Kind::Int | Kind::Size | Kind::Float if text.parse::<f64>().is_ok() => same,
+            Kind::Number => {
+                let number = text.strip_prefix("Number::Float(")?.strip_suffix(')')?;
+                Some((format!("NumberArg::from({number})"), number.to_string()))
+            }
             Kind::OptionalInt | Kind::OptionalSize | Kind::OptionalFloat | Kind::OptionalDType => {
                 let inner = text.strip_prefix("Some(").and_then(|text| text.strip_suffix(')'));
                 match inner {
@@ -301,7 +307,7 @@ impl Kind {
             Kind::OptionalValue => "A tensor, a number or an array; or None.",
             Kind::Values => "Tensors, numbers or arrays.",
             Kind::Int | Kind::Size | Kind::Whole => "An int.",
-            Kind::Float => "A number.",
+            Kind::Float | Kind::Number => "A number.",
             Kind::Bool => "True or False.",
             Kind::Text => "A text.",
             Kind::OptionalInt | Kind::OptionalSize => "An int, or None.",
@@ -332,6 +338,7 @@ impl Kind {
             Kind::Int => "i64",
             Kind::Size => "usize",
             Kind::Float => "FloatArg",
+            Kind::Number => "NumberArg",
             Kind::Bool => "bool",
             Kind::Text | Kind::Choice => "&str",
             Kind::OptionalInt => "Option<i64>",
@@ -372,7 +379,13 @@ impl Kind {
             Kind::OptionalDType => format!("{name}.map(|dtype| dtype.0)"),
             Kind::OptionalFloat => format!("{name}.map(|number| number.0)"),
             Kind::OwnInts | Kind::OwnSizes => format!("{name}.0"),
-            Kind::Float | Kind::PerAxis | Kind::Dim | Kind::DType | Kind::Type | Kind::Whole => {
+            Kind::Float
+            | Kind::Number
+            | Kind::PerAxis
+            | Kind::Dim
+            | Kind::DType
+            | Kind::Type
+            | Kind::Whole => {
                 format!("{name}.0")
             }
             Kind::Shape | Kind::TypeRef | Kind::Wholes => format!("&{name}.0"),
@@ -387,7 +400,7 @@ impl Kind {
             Kind::OptionalValue => "TensorLike | None",
             Kind::Values => "Sequence[TensorLike]",
             Kind::Int | Kind::Size => "int",
-            Kind::Float => "float",
+            Kind::Float | Kind::Number => "float",
             Kind::Bool => "builtins.bool",
             Kind::Text | Kind::Choice => "str",
             Kind::OptionalInt | Kind::OptionalSize => "int | None",

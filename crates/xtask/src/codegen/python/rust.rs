@@ -5,6 +5,9 @@ use super::param::{Kind, Param};
 use super::{Output, PyFunction, names};
 use crate::tree::Source;
 
+/// The ops that compare, beside whose tensors a number may be any.
+const COMPARISONS: [&str; 6] = ["eq", "ge", "gt", "le", "lt", "ne"];
+
 /// The one file.
 pub fn file(functions: &[PyFunction<'_>], methods: &[&PyFunction<'_>]) -> Source {
     let mut text = format!(
@@ -13,9 +16,10 @@ pub fn file(functions: &[PyFunction<'_>], methods: &[&PyFunction<'_>]) -> Source
     let body: String = functions.iter().map(function).collect();
     text += "use fluvial::core::Var;\nuse fluvial::ops;\nuse pyo3::prelude::*;\n\n";
     text += "use crate::sequence::{FEW, List, MANY};\nuse crate::tensor::Tensor;\n";
-    if body.contains("FloatArg") {
-        text = text.replace("use crate::seq", "use crate::args::FloatArg;\nuse crate::seq");
-    }
+    let numbers = ["FloatArg", "NumberArg"].into_iter().filter(|name| body.contains(name));
+    let numbers =
+        layout::use_list("use crate::args::", &numbers.map(String::from).collect::<Vec<_>>());
+    text = text.replace("use crate::seq", &format!("{numbers}use crate::seq"));
     let names =
         ["DTypeArg", "DimArg", "PerAxisArg", "ShapeArg", "TypeArg", "WholeArg", "WholesArg"];
     let used = names.iter().filter(|name| body.contains(**name)).map(|name| name.to_string());
@@ -102,7 +106,7 @@ fn function(function: &PyFunction<'_>) -> String {
         &params,
         &format!(" -> PyResult<{output}> {{"),
     );
-    text += &conversions(&function.params);
+    text += &conversions(&function.params, COMPARISONS.contains(&&**rust_name));
 
     text += &options(&function.params);
     let (fields, positional): (Vec<&Param>, Vec<&Param>) =
@@ -178,13 +182,14 @@ fn ident(param: &Param) -> String {
 }
 
 /// The statements that turn Python objects into what the op's function takes.
-fn conversions(params: &[Param]) -> String {
+fn conversions(params: &[Param], compares: bool) -> String {
     let mut text = String::new();
     let values = of_kind(params, Kind::Value).join(", ");
+    let many = if compares { "compared" } else { "vars" };
     match of_kind(params, Kind::Value).len() {
         0 => {}
         1 => text += &format!("    let {values} = args::var({values})?;\n"),
-        _ => text += &format!("    let [{values}] = args::vars(py, [{values}])?;\n"),
+        _ => text += &format!("    let [{values}] = args::{many}(py, [{values}])?;\n"),
     }
     for name in of_kind(params, Kind::Values) {
         text += &format!("    let {name} = args::many({name})?;\n");
