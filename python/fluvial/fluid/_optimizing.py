@@ -89,7 +89,7 @@ class Optimizer:
         known = self._rates.get(id(program))
         return None if known is None else known[1]
 
-    def _rate_in(self, program: Program) -> Variable:
+    def _rate_in(self, program: Program, dtype: str = "float32") -> Variable:
         known = self._rates.get(id(program))
         if known is not None:
             return known[1]
@@ -97,7 +97,7 @@ class Optimizer:
             rate: Variable = self._learning_rate
         elif isinstance(self._learning_rate, (int, float)):
             rate = State.of(
-                program.global_block(), unique_name.generate("learning_rate"), (1,), "float32",
+                program.global_block(), unique_name.generate("learning_rate"), (1,), dtype,
                 float(self._learning_rate), startup=default_startup_program(),
             )  # fmt: skip
             rate.role, rate.stop_gradient = "optimizer", True  # type: ignore[attr-defined]
@@ -138,7 +138,8 @@ class Optimizer:
             if found is not None:
                 import numpy as np
 
-                found.get_tensor().set(np.array([self._learning_rate], "float32"))
+                kind = str.__str__(rate._dtype.value) if rate._dtype is not None else "float32"
+                found.get_tensor().set(np.array([self._learning_rate], kind))
 
     # A step ---------------------------------------------------------------------------------------
 
@@ -208,8 +209,9 @@ class Optimizer:
             )
         program = default_main_program()
         block = program.current_block()
-        rate = self._rate_in(program)
         params = [var for var, _ in pairs]
+        is_double = any(var._dtype_name() == "float64" for var in params)
+        rate = self._rate_in(program, "float64" if is_double else "float32")
         with block.building(), _core.no_grad():
             for var in params:
                 block.raw(var)
@@ -428,14 +430,15 @@ class _Ordered:
         plain = {name: value._value() if isinstance(value, Variable) else value for name, value in values.items()}
         known = self.rule.state_dict()
         self.rule.load_state_dict(
-            {start + name: _as_number(_core.tensor(value), known.get(start + name)) for name, value in plain.items()}
+            {start + name: _as_number(name, _core.tensor(value), known.get(start + name)) for name, value in plain.items()}
         )
 
 
-def _as_number(value: Any, known: Any) -> Any:
+def _as_number(name: str, value: Any, known: Any) -> Any:
     """A value of one element, which has an axis in Fluid, in the shape that it is kept in."""
-    is_number = known is not None and known.ndim == 0 and value.ndim == 1 and value.shape[0] == 1
-    return _core.reshape(value, ()) if is_number else value
+    # The count of steps and the rates have no axes; all else is as large as a parameter.
+    is_number = name.partition(".")[0] in ("step", "lr") if known is None else known.ndim == 0
+    return _core.reshape(value, ()) if is_number and value.ndim == 1 and value.shape[0] == 1 else value
 
 
 def _core_states(block: Any) -> list[tuple[str, str]]:

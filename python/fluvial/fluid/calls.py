@@ -68,7 +68,7 @@ def dygraph_tensor(var: Variable) -> Any:
         tensor = _core.reshape(tensor, (1,))
     if CALLS.traces and isinstance(tensor, _core.Tensor) and tensor.is_tracked and not tensor.is_symbolic:
         # What a layer holds besides its parameters is a constant of the traced program, as in Fluid.
-        return tensor.detach()
+        return _core.tensor(tensor.numpy())
     return tensor
 
 

@@ -268,6 +268,9 @@ def fed_value(var: Variable, value: Any, given: Any) -> dict[str, Any]:
     if is_sample and all(not isinstance(size, int) or size == n for size, n in zip(sizes[1:], array.shape)):
         # A sample without the axis of the batch is a batch of one.
         array = array[None]
+    while array.ndim > len(sizes) > 0 and array.shape[-1] == 1:
+        # Columns of one element, as Fluid's programs feed numbers of words.
+        array = array[..., 0]
     wanted = np.dtype(value.dtype.name) if value.dtype.name != "bfloat16" else None
     if wanted is not None and array.dtype != wanted:
         is_close = array.dtype.kind in "iu" and wanted.kind in "iu" or array.dtype.kind == wanted.kind == "f"

@@ -116,6 +116,13 @@ class TestRows:
         with pytest.raises(ValueError):
             exe.run(feed={**feed, "x": np.ones((4, 3), "float32")}, fetch_list=[total])
 
+    def test_columns_of_one_element(self, fluid):
+        y = layers.data("x", shape=[3], dtype="int64") * 2
+        exe, value = fluid.Executor(), np.arange(6).reshape(2, 3)
+        assert exe.run(feed={"x": value[:, :, None]}, fetch_list=[y])[0].tolist() == (2 * value).tolist()
+        with pytest.raises(ValueError):
+            exe.run(feed={"x": np.zeros((2, 3, 2), "int64")}, fetch_list=[y])
+
     def test_negative_sizes_are_open(self, fluid):
         batch = -1
         assert layers.data("x", shape=[batch * 4, 1]).shape == (-1, 1)
@@ -146,6 +153,79 @@ class TestRows:
         (found,) = fluid.Executor().run(feed=feed, fetch_list=[grad], return_numpy=False)
         assert found.recursive_sequence_lengths() == [[3, 2]]
         assert np.array(found)[:, 0].tolist() == [0, 0, 3, 0, 3]
+
+
+def test_both_halves_agree_in_float64(fluid):
+    """The rate is a number of the parameters' type."""
+
+    class Net(fluid.dygraph.Layer):
+        def __init__(self):
+            super().__init__()
+            self.first = fluid.dygraph.Linear(4, 2, dtype="float64", param_attr="w", bias_attr="b")
+
+        def forward(self, x):
+            return layers.mean(layers.square(self.first(x)))
+
+    value = np.random.default_rng(0).normal(size=(5, 4))
+    with fluid.dygraph.guard():
+        fluid.default_startup_program().random_seed = 5
+        net = Net()
+        sgd = fluid.optimizer.SGD(1e-3, parameter_list=net.parameters())
+        for _ in range(5):
+            loss = net(fluid.dygraph.to_variable(value))
+            loss.backward()
+            sgd.minimize(loss)
+            net.clear_gradients()
+        lines = net.first.weight.numpy()
+    main, startup = fluid.Program(), fluid.Program()
+    main.random_seed = startup.random_seed = 5
+    with fluid.program_guard(main, startup), fluid.unique_name.guard():
+        sgd = fluid.optimizer.SGD(1e-3)
+        sgd.minimize(Net()(layers.data("x", [4], dtype="float64")))
+        exe = fluid.Executor()
+        exe.run(startup)
+        for _ in range(5):
+            exe.run(main, feed={"x": value})
+        np.testing.assert_array_equal(np.array(fluid.global_scope().find_var("w").get_tensor()), lines)
+        sgd.set_lr(0.5)
+        assert exe.run(main, feed={"x": value}, fetch_list=["learning_rate_0"])[0].tolist() == [0.5]
+
+
+def test_traced_layers_hold_constants(fluid):
+    class Net(fluid.dygraph.Layer):
+        def __init__(self):
+            super().__init__()
+            self.first = fluid.dygraph.Linear(3, 2)
+            self.offset = fluid.dygraph.to_variable(np.arange(8, dtype="float32").reshape(4, 2))
+
+        def forward(self, x):
+            return self.first(x) + self.offset
+
+    with fluid.dygraph.guard():
+        net, x = Net(), fluid.dygraph.to_variable(np.ones((4, 3), "float32"))
+        out, traced = fluid.dygraph.TracedLayer.trace(net, [x])
+        np.testing.assert_array_equal(traced([x])[0].numpy(), out.numpy())
+
+
+def test_what_optimizers_remember_as_arrays(fluid):
+    """Arrays of one element in the place of numbers, as programs of Fluid write them."""
+    with fluid.dygraph.guard():
+        def trained(remembered):
+            net = fluid.dygraph.Linear(2, 1, param_attr=fluid.initializer.Constant(1.0))
+            adam = fluid.optimizer.Adam(0.1, parameter_list=net.parameters())
+            if remembered is not None:
+                adam.set_dict(remembered)
+            for _ in range(2):
+                layers.mean(net(fluid.dygraph.to_variable(np.ones((1, 2), "float32")))).backward()
+                adam.minimize(layers.mean(net.weight))
+                net.clear_gradients()
+            return {name: np.atleast_1d(value.numpy()) for name, value in adam.state_dict().items()}
+
+        with fluid.unique_name.guard():
+            first = trained(None)
+        with fluid.unique_name.guard():
+            second = trained(first)
+    assert first["step"].tolist() == [2] and second["step"].tolist() == [4]
 
 
 def test_steps_of_a_decoder_share_their_parameters(fluid):

@@ -62,6 +62,21 @@ def _closed(found: Any) -> Any:
     return found
 
 
+def extract_vars(inputs: Any) -> list[Variable]:
+    """All variables of nested lists, tuples and dicts, in order.
+
+    Args:
+        inputs: The variables.
+    """
+    if isinstance(inputs, Variable):
+        return [inputs]
+    if isinstance(inputs, dict):
+        inputs = list(inputs.values())
+    if not isinstance(inputs, (list, tuple)):
+        return []
+    return [var for item in inputs for var in extract_vars(item)]
+
+
 class TracedLayer:
     """A layer as a program: what it computed for one input, with the size of the batch open.
 
@@ -92,14 +107,22 @@ class TracedLayer:
 
         from ..._program import build
 
-        types = {}
-        for name, var in zip(names, given):
-            value = var._value()
-            types[name] = (value.dtype.name, ("batch", *value.shape[1:]))
+        values = [var._value() for var in given]
         former, CALLS.owner = CALLS.owner, None
         CALLS.traces = True
+
+        def traced(is_open: bool) -> Any:
+            sizes = [("batch", *value.shape[1:]) if is_open else tuple(value.shape) for value in values]
+            return build(call, {name: (value.dtype.name, size) for name, value, size in zip(names, values, sizes)})
+
         try:
-            program = build(call, types)
+            try:
+                program = traced(True)
+            except ValueError as error:
+                if getattr(error, "kind", None) != "shape":
+                    raise
+                # The layer holds something of the size of this batch: the program is one for batches of this size.
+                program = traced(False)
         finally:
             CALLS.owner, CALLS.traces = former, False
         count = len(outputs) if isinstance(outputs, (list, tuple)) else 1
