@@ -49,6 +49,12 @@ pub fn file(path: &Path, error: std::io::Error) -> Error {
     Error::new(ErrorKind::File, format!("`{}`: {error}", path.display())).remedy(remedy)
 }
 
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.error.message())
+    }
+}
+
 impl Fault {
     /// Adds a line of context.
     pub fn note(self, text: impl Into<String>) -> Fault {

@@ -54,6 +54,7 @@ mod stated;
 mod tensor;
 mod trace;
 mod types;
+mod view;
 mod weights;
 
 use pyo3::prelude::*;
@@ -95,6 +96,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     weights::register(module)?;
     onnx::register(module)?;
     export::register(module)?;
+    view::register(module)?;
     state::register(module)?;
     scopes::register(module)?;
     lines::register(module)?;

@@ -14,6 +14,7 @@ mod export;
 mod plan;
 mod run;
 mod show;
+mod view;
 
 use std::path::PathBuf;
 
@@ -34,6 +35,7 @@ pub enum Command {
     Build(build::Build),
     Show(show::Show),
     Plan(plan::Plan),
+    View(view::View),
     Check(check::Check),
     Diff(diff::Diff),
     Convert(convert::Convert),
@@ -55,6 +57,7 @@ impl Command {
             Command::Build(build) => build.run(out),
             Command::Show(show) => show.run(out),
             Command::Plan(plan) => plan.run(out),
+            Command::View(view) => view.run(out),
             Command::Check(check) => check.run(out),
             Command::Diff(diff) => diff.run(out),
             Command::Convert(convert) => convert.run(out),

@@ -17,7 +17,7 @@ const LAYERS: [&[&str]; 12] = [
     &["export"],
     &["debug"],
     &["fluvial"],
-    &["bridge", "capi"],
+    &["bridge", "capi", "view"],
     &["cli"],
     &["py"],
 ];
