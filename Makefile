@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-python test-editors types test-random test-junk fuzz test-onnx test-export test-dist test-deep lint parity bench bench-ops bench-models bench-micro bench-curves bench-kernels bench-debugger bench-peers golden vsix test-ide pictures-ide opinfo reference clean
+.PHONY: help build demo test test-rust test-python test-editors types test-random test-junk fuzz test-onnx test-export test-dist test-deep lint parity bench bench-ops bench-models bench-micro bench-curves bench-kernels bench-debugger bench-peers golden vsix test-ide pictures-ide opinfo reference web test-web test-view pictures-view clean
 
 PYTHON ?= python3
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -35,7 +35,7 @@ demo: .venv/ready ## train one script in three ways, then run the examples
 		echo "--- $$model"; cargo run -q --profile demo -p fluvial --example $$model -- --steps 4; \
 	done
 
-test: test-rust test-python test-editors ## run every test: Rust, Python, and the debugger as editors use it
+test: test-rust test-python test-editors test-web ## run every test: Rust, Python, the debugger as editors use it, and that the page is fresh
 
 test-rust:
 	runner="test --tests"; \
@@ -225,9 +225,34 @@ test-ide: .venv/ready vsix ## debug a training script in real VS Code, in a brow
 pictures-ide: IDE_OPTIONS := --pictures docs/pictures
 pictures-ide: test-ide ## test-ide, and take the pictures of docs/debugging.md again
 
+# What is built lies in crates/view/page and is committed, so that nothing else needs node.
+web: web/node_modules/ready ## build the page of `fluvial view` from web/ (Node 20)
+	cd web && npm run --silent build
+
+test-web:
+	if ! command -v node >/dev/null || ! command -v npm >/dev/null; then \
+		echo "skipped: whether the page is what web/ gives is checked with node and npm"; exit; \
+	fi; \
+	$(MAKE) web/node_modules/ready; \
+	cd web; timeout 5m npm run --silent check
+
+web/node_modules/ready: web/package-lock.json
+	cd web && npm ci --silent --no-audit --no-fund
+	touch $@
+
+# Debian's chromium, or the browser that CHROMIUM names.
+VIEW_MINUTES := 10
+test-view: web/node_modules/ready ## use the page of `fluvial view` in a real browser
+	command -v $${CHROMIUM:-chromium} >/dev/null || apt-get install -y chromium
+	cargo build $(CRATES) --bin fluvial --example demo_runs
+	cd web; timeout $(VIEW_MINUTES)m node tests/view.mjs $(abspath $(TARGET))/debug/fluvial $(abspath $(TARGET))/debug/examples/demo_runs $(VIEW_OPTIONS)
+
+pictures-view: VIEW_OPTIONS := --pictures $(CURDIR)/docs/pictures
+pictures-view: test-view ## test-view, and take the pictures of docs/view.md again
+
 clean: ## remove everything the other targets made
 	cargo clean
-	rm -rf editors/node_modules editors/*/node_modules
+	rm -rf editors/node_modules editors/*/node_modules web/node_modules
 	rm -rf .venv .venv-peers .venv-onnx .venv-mpich .venv-openmpi .mypy_cache .pytest_cache python/fluvial/*.so
 	find . -name __pycache__ -prune -exec rm -rf {} +
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ._precision import GradScaler, autocast
     from ._torch import load_torch
     from ._transforms import jvp, value_and_grad, vjp
+    from ._view import export_view, view
     from ._vmap import vmap
 from ._core import (
     Compiled,
@@ -141,6 +142,8 @@ _LAZY = {
     "torch": ".torch",
     "utils": ".utils",
     "value_and_grad": "._transforms",
+    "export_view": "._view",
+    "view": "._view",
     "vjp": "._transforms",
     "vmap": "._vmap",
 }
@@ -264,6 +267,8 @@ __all__ = [
     "jacrev",
     "jvp",
     "value_and_grad",
+    "view",
+    "export_view",
     "vjp",
     "vmap",
 ]

@@ -1,5 +1,6 @@
 """`fl.summary`: files that the real TensorBoard reads."""
 
+import json
 import os
 import struct
 import threading
@@ -10,7 +11,6 @@ import pytest
 from tensorboard.backend.event_processing import event_accumulator, plugin_event_accumulator
 
 import fluvial as fl
-from fluvial.summary import _records
 
 SIZES = ["scalars", "histograms", "images", "tensors"]
 
@@ -174,15 +174,6 @@ class TestFiles:
         with pytest.raises(ValueError, match="test_summary.py:.*this writer is closed"):
             writer.scalar("loss", 1.0)
 
-    def test_checksums(self):
-        assert _records.crc32c(b"") == 0
-        assert _records.crc32c(bytes(32)) == 0x8A9136AA
-        assert _records.crc32c(bytes(range(32))) == 0x46DD794E
-        data = np.random.default_rng(1).integers(0, 256, 20_001, np.uint8).tobytes()
-        for size in (4095, 4096, 4097, 4608, 20_001):
-            slow = _records._walk(0xFFFFFFFF, data[:size]) ^ 0xFFFFFFFF
-            assert _records.crc32c(data[:size]) == slow
-
 
 @pytest.mark.parametrize(
     "call, said",
@@ -206,6 +197,21 @@ def test_refusals(tmp_path, call, said):
             call(writer)
         assert str(caught.value).startswith(__file__)
         assert os.path.getsize(writer.path) == size
+
+
+def test_settings_and_events(tmp_path):
+    with fl.summary.Writer(tmp_path) as writer:
+        writer.config({"rate": 0.1, "data": {"batch": 64}})
+        writer.event("checkpoint", "step-5 was written", 5)
+        with pytest.raises(TypeError, match="settings cannot be written"):
+            writer.config({"rate": float("nan")})
+        with pytest.raises(TypeError, match="settings cannot be written"):
+            writer.config({"model": object()})
+    found = read(tmp_path)
+    texts = {tag: found.Tensors(tag)[0].tensor_proto.string_val[0] for tag in found.Tags()["tensors"]}
+    assert json.loads(texts["config"]) == {"rate": 0.1, "data": {"batch": 64}}
+    assert json.loads(texts["machine"])["cores"] >= 1
+    assert texts["events/checkpoint"] == b"step-5 was written"
 
 
 def test_values_of_programs_have_no_elements(tmp_path):

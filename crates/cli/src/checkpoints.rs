@@ -10,6 +10,7 @@ use fluvial::runtime::{Checkpoints, Executor, Notice, Observer, Outcome as Ended
 use serde_json::json;
 
 use crate::fault::Outcome;
+use crate::journal::Journal;
 use crate::limits::{seconds, split};
 use crate::out::Out;
 
@@ -39,10 +40,18 @@ impl CheckpointArgs {
     }
 
     /// Where and how often, if at all. `given` are the states that the command line sets.
-    pub fn checkpoints(&self, given: Vec<String>, out: &Out) -> Option<Checkpoints> {
+    pub fn checkpoints(
+        &self,
+        given: Vec<String>,
+        out: &Out,
+        journal: Option<&Journal>,
+    ) -> Option<Checkpoints> {
         let kept = Checkpoints::new(self.folder.as_ref()?).keep(self.keep as usize).given(given);
-        let out = out.clone();
+        let (out, journal) = (out.clone(), journal.cloned());
         let kept = kept.tell(move |notice: &Notice<'_>| {
+            if let Some(journal) = &journal {
+                journal.event("checkpoint", &notice.to_string());
+            }
             let (word, event) = match notice.is_warning() {
                 true => ("warning", "warning"),
                 false => ("note", "checkpoint"),
@@ -62,7 +71,7 @@ impl CheckpointArgs {
 
     /// Finds out whether the run can be saved, before anything else is done.
     pub fn check(&self, out: &Out) -> Outcome<()> {
-        match self.checkpoints(Vec::new(), out) {
+        match self.checkpoints(Vec::new(), out, None) {
             Some(checkpoints) => Ok(checkpoints.check(self.resume)?),
             None => Ok(()),
         }

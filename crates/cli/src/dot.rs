@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use fluvial::core::structural::{Assign, Read};
-use fluvial::core::{Attr, Block, Call, OpRef, Program, Type, ValueId};
+use fluvial::core::{Block, Call, OpRef, Program, Type, ValueId};
+use fluvial_view::attributes;
 
 /// Draws the main block: boxes are calls, arrows are values with their types, blocks of loops and branches are
 /// frames. States are cylinders, so that one sees what reads and assigns them.
@@ -110,29 +111,8 @@ impl Graph {
 
 /// The name of an op and its short attributes.
 fn label(op: &OpRef) -> String {
-    const MOST: usize = 40;
     let mut label = op.name().to_string();
-    for (name, attr) in op.attrs().iter() {
-        let value = match attr {
-            Attr::Bool(value) => value.to_string(),
-            Attr::Int(value) => value.to_string(),
-            Attr::Float(value) => value.to_string(),
-            Attr::Str(value) => value.to_string(),
-            Attr::Dim(value) => value.to_string(),
-            Attr::DType(value) => value.to_string(),
-            Attr::Tensor(value) => format!("{value:?}"),
-            Attr::List(items) if items.iter().all(|item| matches!(item, Attr::Int(_))) => {
-                let number = |item: &Attr| {
-                    if let Attr::Int(n) = item { n.to_string() } else { String::new() }
-                };
-                format!("[{}]", items.iter().map(number).collect::<Vec<_>>().join(", "))
-            }
-            _ => continue,
-        };
-        let value = match value.char_indices().nth(MOST) {
-            Some((end, _)) => format!("{}..", &value[..end]),
-            None => value,
-        };
+    for (name, value) in attributes(op) {
         // Writing to a string does not fail.
         let _ = write!(label, "\n{name}={value}");
     }

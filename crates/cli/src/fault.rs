@@ -49,6 +49,12 @@ pub fn file(path: &Path, error: std::io::Error) -> Error {
     Error::new(ErrorKind::File, format!("`{}`: {error}", path.display())).remedy(remedy)
 }
 
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.error.message())
+    }
+}
+
 impl Fault {
     /// An error with an exit code of its own.
     pub fn with(error: Error, status: u8) -> Fault {

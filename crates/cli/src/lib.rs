@@ -6,7 +6,7 @@
 //! - `fault`: what goes wrong, how it is told, and the exit code. `out`: where text and events go.
 //! - `program`, `tensors`, `feeds`, `settings`: files and options become programs, inputs and states.
 //! - `ranks`: several processes that run one program.
-//! - `progress`, `signals`: what happens while a program runs.
+//! - `progress`, `journal`, `signals`: what happens while a program runs.
 
 mod checkpoints;
 mod commands;
@@ -14,6 +14,7 @@ mod compare;
 mod dot;
 mod fault;
 mod feeds;
+mod journal;
 mod limits;
 mod lines;
 mod names;
@@ -57,6 +58,7 @@ const EXAMPLES: &str = "Examples:
   fluvial run train.flb --epochs 3
   fluvial run model.fl --feed x=x.npy --fetch y -o y.npz
   fluvial show model.flb --passes
+  fluvial view runs/
   fluvial doctor
 
 Exit codes: 0 fine, 1 a fault of the program or of files (`diff`: differences), 2 wrong usage,

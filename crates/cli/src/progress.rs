@@ -1,6 +1,7 @@
 //! How far a run has come: a bar, lines or events.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use fluvial::core::structural::{Assign, Constant};
@@ -10,6 +11,7 @@ use fluvial::debug::Sources;
 use fluvial::runtime::{Step, Trip};
 use serde_json::{Map, Value as Json, json};
 
+use crate::journal::Journal;
 use crate::out::Out;
 
 /// The most numbers that are shown.
@@ -26,11 +28,13 @@ const SHORT: Duration = Duration::from_secs(1);
 pub struct Progress<'a> {
     out: &'a Out,
     every: Option<Duration>,
+    journal: Option<&'a Journal>,
     source: &'a Program,
     compiled: &'a Program,
     /// Whether the run begins at its start, so that trips can be counted from there.
     from_start: bool,
     running: RefCell<Option<Running>>,
+    inner: RefCell<Inner>,
 }
 
 /// The loop under way.
@@ -59,7 +63,14 @@ impl<'a> Progress<'a> {
             _ => Some(2000),
         };
         let every = every.map(Duration::from_millis);
-        Progress { out, every, source, compiled, from_start: true, running: RefCell::default() }
+        let (running, inner) = (RefCell::default(), RefCell::default());
+        Progress { out, every, journal: None, source, compiled, from_start: true, running, inner }
+    }
+
+    /// Tells a journal of the numbers of each trip, too.
+    pub fn journal(mut self, journal: Option<&'a Journal>) -> Progress<'a> {
+        self.journal = journal;
+        self
     }
 
     /// For a run that may go on from where another one was stopped.
@@ -70,9 +81,16 @@ impl<'a> Progress<'a> {
 
     /// A loop is about to make a trip.
     pub fn trip(&self, trip: &Trip<'_>) {
-        let Some(every) = self.every else { return };
-        let mut running = self.running.borrow_mut();
+        if self.every.is_none() && self.journal.is_none() {
+            return;
+        }
         let step = trip.step;
+        let mut running = self.running.borrow_mut();
+        if let (Some(journal), Some(known)) = (self.journal, &*running)
+            && step.depth > known.depth
+        {
+            self.inner.borrow_mut().trip(journal, trip);
+        }
         match &*running {
             Some(known) if step.depth > known.depth => return,
             Some(known) if (step.depth, step.index) == (known.depth, known.index) => {}
@@ -83,15 +101,23 @@ impl<'a> Progress<'a> {
         }
         let Some(running) = &mut *running else { return };
         running.n_trips += 1;
+        let n_done = running.n_trips - 1;
+        if let Some(journal) = self.journal {
+            self.inner.borrow_mut().begin_again(step.depth);
+            // Before the first trip, the numbers are what the loop begins with.
+            if n_done > 0 {
+                journal.numbers(n_done, &numbers(&running.carried, trip.args));
+            }
+        }
+        let Some(every) = self.every else { return };
         let now = Instant::now();
         if now - running.written.0 < every {
             return;
         }
-        let n_done = running.n_trips - 1;
         let rate = (n_done.saturating_sub(running.written.1)) as f64
             / (now - running.written.0).as_secs_f64().max(1e-9);
         running.written = (now, n_done);
-        let numbers = running.numbers(trip.args);
+        let numbers = foremost(numbers(&running.carried, trip.args));
         let text = running.text(rate, &numbers, self.out.has_terminal());
         match self.out.has_terminal() {
             true => self.out.bar(&text),
@@ -129,6 +155,9 @@ impl<'a> Progress<'a> {
 
     fn end(&self, running: Option<Running>) {
         let Some(mut running) = running else { return };
+        if let Some(journal) = self.journal {
+            journal.loop_ends(running.n_trips);
+        }
         let elapsed = running.began.elapsed();
         if elapsed < SHORT && !self.out.is_json() {
             return;
@@ -171,23 +200,6 @@ impl<'a> Progress<'a> {
 }
 
 impl Running {
-    /// Names and values of the numbers that are carried, losses first.
-    fn numbers(&self, args: &[Value]) -> Vec<(&str, f64)> {
-        let mut numbers = Vec::new();
-        for (place, name) in &self.carried {
-            if let Some(Value::Tensor(tensor)) = args.get(*place)
-                && tensor.numel() == 1
-                && tensor.dtype().is_float()
-            {
-                numbers.push((name.as_str(), tensor.to_f64s()[0]));
-            }
-        }
-        let is_loss = |name: &str| name.contains("loss") || name.contains("cost");
-        numbers.sort_by_key(|(name, _)| !is_loss(name));
-        numbers.truncate(MAX_NUMBERS);
-        numbers
-    }
-
     /// Seconds that are left.
     fn left(&self, rate: f64) -> Option<f64> {
         let n_left = self.total?.checked_sub(self.n_trips - 1)?;
@@ -232,6 +244,65 @@ impl Running {
             "seconds_left": self.left(rate),
             "values": values,
         })
+    }
+}
+
+/// Names and values of the numbers that are carried.
+fn numbers<'a>(carried: &'a [(usize, String)], args: &[Value]) -> Vec<(&'a str, f64)> {
+    let number = |(place, name): &'a (usize, String)| match args.get(*place) {
+        Some(Value::Tensor(tensor)) if tensor.numel() == 1 && tensor.dtype().is_float() => {
+            Some((name.as_str(), tensor.to_f64s()[0]))
+        }
+        _ => None,
+    };
+    carried.iter().filter_map(number).collect()
+}
+
+/// Those that a line has room for, losses first.
+fn foremost(mut numbers: Vec<(&str, f64)>) -> Vec<(&str, f64)> {
+    let is_loss = |name: &str| name.contains("loss") || name.contains("cost");
+    numbers.sort_by_key(|(name, _)| !is_loss(name));
+    numbers.truncate(MAX_NUMBERS);
+    numbers
+}
+
+/// Loops inside of the outermost one, by depth, position and line, for the journal.
+#[derive(Default)]
+struct Inner(BTreeMap<(usize, usize, u32), InnerLoop>);
+
+struct InnerLoop {
+    carried: Vec<(usize, String)>,
+    n_trips: u64,
+    /// Whether the next trip is the first one of a run of the loop, so that the numbers are what it begins with.
+    is_first: bool,
+}
+
+impl Inner {
+    /// A loop around has begun a trip.
+    fn begin_again(&mut self, depth: usize) {
+        let inside = self.0.iter_mut().filter(|((inner, ..), _)| *inner > depth);
+        inside.for_each(|(_, inner)| inner.is_first = true);
+    }
+
+    fn trip(&mut self, journal: &Journal, trip: &Trip<'_>) {
+        let step = trip.step;
+        self.begin_again(step.depth);
+        let place = || match step.loc.is_known() {
+            true => {
+                let file = step.loc.file();
+                format!("{}:{}", file.rsplit('/').next().unwrap_or(&file), step.loc.line())
+            }
+            false => step.op.name().to_string(),
+        };
+        let inner = self.0.entry((step.depth, step.index, step.loc.line())).or_insert_with(|| {
+            let named = |(at, name): (usize, String)| (at, format!("{}/{name}", place()));
+            let carried = carried(step, None, None).into_iter().map(named).collect();
+            InnerLoop { carried, n_trips: 0, is_first: true }
+        });
+        if !std::mem::take(&mut inner.is_first) {
+            journal.numbers_at(inner.n_trips, &numbers(&inner.carried, trip.args));
+        }
+        inner.n_trips += 1;
     }
 }
 
@@ -384,7 +455,9 @@ mod tests {
     fn losses_come_first() {
         let of = |x: f32| Value::Tensor(Tensor::scalar(x));
         let args = [Value::Tensor(Tensor::scalar(7i64)), of(0.5), of(0.25)];
-        assert_eq!(running(None).numbers(&args), [("loss", 0.25), ("rate", 0.5)]);
-        assert_eq!(running(None).numbers(&args[..1]), []);
+        let running = running(None);
+        let all = numbers(&running.carried, &args);
+        assert_eq!(foremost(all), [("loss", 0.25), ("rate", 0.5)]);
+        assert_eq!(numbers(&running.carried, &args[..1]), []);
     }
 }

@@ -55,6 +55,7 @@ mod stated;
 mod tensor;
 mod trace;
 mod types;
+mod view;
 mod weights;
 
 use pyo3::prelude::*;
@@ -97,6 +98,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     onnx::register(module)?;
     export::register(module)?;
     ranks::register(module)?;
+    view::register(module)?;
     state::register(module)?;
     scopes::register(module)?;
     lines::register(module)?;

@@ -419,6 +419,12 @@ impl Program {
         show::text_of(format_args!("{:#}", self.core(py)?))
     }
 
+    /// What notebooks show: the page of `fl.view`, without a server.
+    fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
+        let program = (*self.core(py)?).clone();
+        Ok(py.detach(|| crate::view::notebook(&program)))
+    }
+
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let program = self.core(py)?;
         let (inputs, outputs) = (program.inputs.join(", "), program.outputs.join(", "));

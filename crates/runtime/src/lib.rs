@@ -27,4 +27,4 @@ pub use executor::{Executor, Outcome};
 pub use interpreter::Interpreter;
 pub use observe::{Live, Logger, Observer, PARTS, Profiler, Progress, Record, Step, Watch};
 pub use plan::{Suspension, Trip};
-pub use report::{Report, ReportStep};
+pub use report::{Report, ReportBlock, ReportStep, ReportValue};

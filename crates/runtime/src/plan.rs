@@ -1,6 +1,7 @@
 //! A block for known sizes, ready to run.
 
 mod body;
+mod lives;
 mod notes;
 mod over;
 mod pause;
@@ -19,7 +20,6 @@ use fluvial_core::{Block, Call, DType, Loc, OpRef, Result, Sizes, Type, Value, V
 use fluvial_tensor::memory::Arena;
 use smallvec::SmallVec;
 
-use crate::report::{ReportStep, bytes_of};
 use body::Body;
 use notes::Notes;
 pub(crate) use pause::{Level, Pause, Point};
@@ -187,17 +187,6 @@ impl Plan {
     /// The bytes of the arena of one run, without those of nested blocks.
     pub fn arena_bytes(&self) -> usize {
         self.ranges.iter().map(|range| range.end).max().unwrap_or(0)
-    }
-
-    pub(crate) fn report_steps(&self) -> Vec<ReportStep> {
-        let report = |step: &PlanStep| ReportStep {
-            op: step.op.name(),
-            loc: step.loc,
-            bytes: step.types.iter().map(bytes_of).sum(),
-            in_place: matches!(step.kind, Kind::Over(_)),
-            n_instructions: step.op.body().map_or(0, |body| body.insts().len()),
-        };
-        self.steps.iter().map(report).collect()
     }
 
     /// The number of steps, without those of nested blocks.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use fluvial_core::{Block, Call, Error, Loc, Result, Type};
+use fluvial_core::{Block, Call, Error, Loc, Result, Type, ValueId};
 
 use crate::plan::{Peak, Plan};
 
@@ -19,6 +19,37 @@ pub struct Report {
     pub unplanned_bytes: usize,
     /// The steps in order, without those of nested blocks.
     pub steps: Vec<ReportStep>,
+    /// The values that the steps hold, as they are made.
+    pub values: Vec<ReportValue>,
+    /// The bytes of the arena in which values lie that end with the run.
+    pub arena_bytes: usize,
+}
+
+/// What is planned for a block of a step.
+#[derive(Clone, Debug)]
+pub struct ReportBlock {
+    /// Its steps in order.
+    pub steps: Vec<ReportStep>,
+    /// The values that they hold, as they are made.
+    pub values: Vec<ReportValue>,
+    /// The bytes of its arena.
+    pub arena_bytes: usize,
+}
+
+/// Memory that a run holds for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReportValue {
+    /// The number of the value in the block that was planned.
+    pub id: ValueId,
+    /// The step that makes it.
+    pub step: usize,
+    /// The last step that needs it, also by a view or by a value that is written over it; the number of steps, if it
+    /// outlives the run.
+    pub until: usize,
+    /// Its bytes.
+    pub bytes: usize,
+    /// Where it begins in the arena, if it lies there.
+    pub at: Option<usize>,
 }
 
 /// A step of a [`Report`].
@@ -34,17 +65,18 @@ pub struct ReportStep {
     pub in_place: bool,
     /// How many instructions a fused op has.
     pub n_instructions: usize,
+    /// The bytes that it needs for itself while it runs.
+    pub scratch_bytes: usize,
+    /// For an op that runs blocks: what is planned for them, for each set of sizes that is known.
+    pub blocks: Vec<ReportBlock>,
 }
 
 impl Report {
     pub(crate) fn new(plan: &Plan, source: &Block) -> Report {
         let Peak { bytes: peak_bytes, is_open } = plan.peak();
-        Report {
-            peak_bytes,
-            is_open,
-            unplanned_bytes: unplanned(source),
-            steps: plan.report_steps(),
-        }
+        let ReportBlock { steps, values, arena_bytes } = plan.report();
+        let unplanned_bytes = unplanned(source);
+        Report { peak_bytes, is_open, unplanned_bytes, steps, values, arena_bytes }
     }
 
     /// The bytes that the steps of each line make, the most first.

@@ -1,7 +1,7 @@
-"""Event files for TensorBoard: curves, histograms, images and texts of a run.
+"""Event files: curves, histograms, images and texts of a run.
 
-Loaded when it is first used. Nothing but numpy is needed to write them; `tensorboard --logdir runs`
-shows them, also while they are being written.
+Loaded when it is first used. `fl.view("runs")` and `fluvial view runs` show them, also while they are
+being written, and so does TensorBoard.
 """
 
 from ._writer import Writer

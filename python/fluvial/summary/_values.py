@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    Buckets = tuple[tuple[float, float, float, float, float], bytes, bytes]
+    Buckets = tuple[tuple[float, float, float, float, float], list[float], list[float]]
 
 
 def array(value: Any, what: str) -> np.ndarray:
@@ -65,7 +65,7 @@ def buckets(value: Any, bins: int) -> Buckets:
     values = array(value, "the value of the histogram").reshape(-1).astype(np.float64)
     values = values[np.isfinite(values)]
     if not values.size:
-        return (0.0, 0.0, 0.0, 0.0, 0.0), struct.pack("<d", 0.0), struct.pack("<d", 0.0)
+        return (0.0, 0.0, 0.0, 0.0, 0.0), [0.0], [0.0]
     least, largest = float(values.min()), float(values.max())
     # Parts of both ends, since the width of all doubles is none.
     part = np.arange(bins + 1) / bins
@@ -76,7 +76,7 @@ def buckets(value: Any, bins: int) -> Buckets:
         moments = (least, largest, float(values.size), float(values.sum()), float(values @ values))
     if least == largest:
         edges, counts = np.array([least, least]), counts[-1:] + counts[:-1].sum()
-    return moments, edges[1:].astype("<f8").tobytes(), counts.astype("<f8").tobytes()
+    return moments, edges[1:].tolist(), counts.astype(np.float64).tolist()
 
 
 def picture(value: Any, layout: str) -> np.ndarray:

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import itertools
 import os
-import socket
-import threading
-import time
 
+from .. import _core
 from .._fault import fault
-from . import _events, _values
-from ._records import record
+from . import _values
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-#: Makes names of files unique within a process.
-_numbers = itertools.count()
-
 
 class Writer:
-    """Writes what a run did, for TensorBoard: one file of events in a folder.
+    """Writes what a run did, for `fl.view` and TensorBoard: one file of events in a folder.
 
-    Each call appends its record to the file at once, as a whole: a TensorBoard that is running sees
+    Each call appends its record to the file at once, as a whole: a page that is open shows
     it, and a process that ends early loses nothing. Each writer has a file of its own; several in
     one folder are one run. Threads may share a writer.
 
@@ -45,16 +38,9 @@ class Writer:
     """
 
     def __init__(self, logdir: str | os.PathLike[str]) -> None:
-        os.makedirs(logdir, exist_ok=True)
-        parts = (int(time.time()), socket.gethostname(), os.getpid(), next(_numbers))
-        name = "events.out.tfevents.{:010d}.{}.{}.{}".format(*parts)
+        self._file = _core.EventWriter(logdir)
         #: The file.
-        self.path = os.path.join(os.fspath(logdir), name)
-        # What another process of the same name wrote is never overwritten.
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | getattr(os, "O_BINARY", 0)
-        self._file: int | None = os.open(self.path, flags, 0o666)
-        self._lock = threading.Lock()
-        self._write(0, _events.version())
+        self.path = os.fspath(self._file.path)
 
     def scalar(self, tag: str, value: Any, step: int = 0) -> None:
         """Adds a point to a curve.
@@ -78,8 +64,8 @@ class Writer:
             >>> with fl.summary.Writer(tempfile.mkdtemp()) as writer:
             ...     writer.scalars({"train/loss": 0.5, "train/accuracy": 0.9}, step=10)
         """
-        numbers = ((_tag(tag), _values.number(x, f"`{tag}`")) for tag, x in values.items())
-        self._write(step, _events.summary(_events.scalar(tag, number) for tag, number in numbers))
+        numbers = [(_tag(tag), _values.number(x, f"`{tag}`")) for tag, x in values.items()]
+        self._open().scalars(numbers, _step(step))
 
     def histogram(self, tag: str, values: Any, step: int = 0, bins: int = 64) -> None:
         """Adds how values are spread. What is infinite or no number is left out.
@@ -93,7 +79,7 @@ class Writer:
         if bins < 1:
             raise fault(ValueError, f"a histogram of {bins} buckets", "take at least one")
         moments, limits, counts = _values.buckets(values, bins)
-        self._write(step, _events.summary([_events.histogram(_tag(tag), moments, limits, counts)]))
+        self._open().histogram(_tag(tag), moments, limits, counts, _step(step))
 
     def image(self, tag: str, image: Any, step: int = 0, layout: str = "chw") -> None:
         """Adds an image.
@@ -106,9 +92,7 @@ class Writer:
             layout: The order of channels, height and width: "chw", or "hwc".
         """
         pixels = _values.picture(image, layout)
-        height, width, channels = pixels.shape
-        value = _events.image(_tag(tag), height, width, channels, _values.png(pixels))
-        self._write(step, _events.summary([value]))
+        self._open().image(_tag(tag), pixels.shape, _values.png(pixels), _step(step))
 
     def text(self, tag: str, text: str, step: int = 0) -> None:
         """Adds a text, which may be Markdown.
@@ -118,47 +102,60 @@ class Writer:
             text: The text.
             step: The step.
         """
-        self._write(step, _events.summary([_events.text(_tag(tag), str(text))]))
+        self._open().text(_tag(tag), str(text), _step(step))
+
+    def config(self, values: Mapping[str, Any]) -> None:
+        """Says with which settings the run was begun, and on which machine; `fl.view` compares them.
+
+        Args:
+            values: Numbers, texts, truth values, and lists and dicts of them, by name.
+
+        Example:
+            >>> import tempfile
+            >>> with fl.summary.Writer(tempfile.mkdtemp()) as writer:
+            ...     writer.config({"rate": 0.1, "data": {"name": "digits", "batch": 64}})
+        """
+        import json
+
+        try:
+            text = json.dumps(dict(values), allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise fault(
+                TypeError,
+                f"the settings cannot be written: {error}",
+                "give numbers, texts, truth values, and lists and dicts of them",
+            ) from None
+        self._open().config(text)
+
+    def event(self, kind: str, text: str, step: int = 0) -> None:
+        """Says that something has happened; `fl.view` marks it on the curves.
+
+        Args:
+            kind: A word, such as "checkpoint".
+            text: What has happened.
+            step: When.
+        """
+        self._open().text(f"events/{_tag(kind)}", str(text), _step(step))
 
     def flush(self) -> None:
         """Waits until everything is on the disk. Other processes see it before that."""
-        with self._lock:
-            if self._file is not None:
-                os.fsync(self._file)
+        if not self._file.is_closed:
+            self._file.sync()
 
     def close(self) -> None:
         """Ends the file. A second time does nothing."""
-        with self._lock:
-            if self._file is not None:
-                os.close(self._file)
-                self._file = None
+        self._file.close()
 
-    def _write(self, step: Any, what: bytes) -> None:
-        try:
-            # Also an element of a tensor or an array.
-            number = step.__index__()
-        except (AttributeError, TypeError):
-            number = None
-        if number is None or not -(2**63) <= number < 2**63:
-            raise fault(TypeError, f"{step!r} is no step", "give a whole number")
-        data = memoryview(record(_events.event(time.time(), number, what)))
-        with self._lock:
-            if self._file is None:
-                raise fault(ValueError, "this writer is closed", "make another one")
-            # One call, as a rule, so that no reader and no other process sees a part of a record.
-            while data:
-                data = data[os.write(self._file, data) :]
+    def _open(self) -> _core.EventWriter:
+        if self._file.is_closed:
+            raise fault(ValueError, "this writer is closed", "make another one")
+        return self._file
 
     def __enter__(self) -> Writer:
         return self
 
     def __exit__(self, *exception: object) -> None:
         self.close()
-
-    def __del__(self) -> None:
-        file, self._file = getattr(self, "_file", None), None
-        if file is not None:
-            os.close(file)
 
     def __repr__(self) -> str:
         return f"Writer({self.path!r})"
@@ -168,3 +165,14 @@ def _tag(tag: Any) -> str:
     if not isinstance(tag, str) or not tag:
         raise fault(TypeError, f"{tag!r} is no tag", "give a text, such as `train/loss`")
     return tag
+
+
+def _step(step: Any) -> int:
+    try:
+        # Also an element of a tensor or an array.
+        number = step.__index__()
+    except (AttributeError, TypeError):
+        number = None
+    if number is None or not -(2**63) <= number < 2**63:
+        raise fault(TypeError, f"{step!r} is no step", "give a whole number")
+    return number

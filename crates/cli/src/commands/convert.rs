@@ -66,13 +66,13 @@ impl Convert {
 }
 
 /// A program, or that of an ONNX model, whose weights are the initial values of its states.
-fn loaded(from: &Path) -> Result<Program> {
+pub(super) fn loaded(from: &Path) -> Result<Program> {
     match is_onnx(from) {
         true => onnx::load(from, &onnx::Options::default()),
         false => program::load(from),
     }
 }
 
-fn is_onnx(path: &Path) -> bool {
+pub(super) fn is_onnx(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == "onnx")
 }

@@ -16,6 +16,7 @@ mod plan;
 mod run;
 mod show;
 mod transpile;
+mod view;
 
 use std::path::PathBuf;
 
@@ -36,6 +37,7 @@ pub enum Command {
     Build(build::Build),
     Show(show::Show),
     Plan(plan::Plan),
+    View(view::View),
     Check(check::Check),
     Diff(diff::Diff),
     Convert(convert::Convert),
@@ -59,6 +61,7 @@ impl Command {
             Command::Build(build) => build.run(out),
             Command::Show(show) => show.run(out),
             Command::Plan(plan) => plan.run(out),
+            Command::View(view) => view.run(out),
             Command::Check(check) => check.run(out),
             Command::Diff(diff) => diff.run(out),
             Command::Convert(convert) => convert.run(out),

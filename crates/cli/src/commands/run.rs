@@ -10,6 +10,7 @@ use clap::Args;
 use fluvial::compile::Options;
 use fluvial::core::{Error, ErrorKind, Program, State, Tensor};
 use fluvial::data::files;
+use fluvial::kernels::threads;
 use fluvial::ops::set_printer;
 use fluvial::runtime::{
     Checkpoints, Executor, Interpreter, Logger, Observer, Outcome as Ended, Profiler,
@@ -20,6 +21,7 @@ use super::{Mode, RunArgs};
 use crate::checkpoints::{CheckpointArgs, checkpointed};
 use crate::fault::{self, Outcome, usage};
 use crate::feeds::{FeedArgs, Feeds};
+use crate::journal::Journal;
 use crate::limits::LimitArgs;
 use crate::out::Out;
 use crate::program::{ProgramArgs, is_standard};
@@ -73,9 +75,12 @@ pub struct Run {
     checkpoints: CheckpointArgs,
     #[command(flatten)]
     limits: LimitArgs,
+    /// Write the numbers that loops carry, outputs and events to a folder, for `fluvial view` and TensorBoard.
+    #[arg(long, value_name = "DIR")]
+    log: Option<PathBuf>,
     /// Write what the compiler does and what each step computes to a file; `-` is standard error.
     #[arg(long, value_name = "FILE")]
-    log: Option<PathBuf>,
+    trace: Option<PathBuf>,
     /// Measure each step, show where the time goes, and write a trace for chrome://tracing.
     #[arg(long, value_name = "FILE")]
     profile: Option<PathBuf>,
@@ -90,6 +95,7 @@ const EXAMPLES: &str = "Examples:
   fluvial run saved_model/ --feed x=x.npy
   fluvial run theirs.flb --limit-memory 2G --limit-time 1h --max-steps 100000
   fluvial run train.py --epochs 3 -- --hidden 64
+  fluvial run train.py --log runs/first
   fluvial run train.py --checkpoint runs/a --every 5m --resume
   mpirun -n 2 fluvial run train.flb --dist dp --save model.safetensors";
 
@@ -169,12 +175,19 @@ impl Run {
         self.common.settle()?;
         signals::check()?;
 
+        let journal = if writes { self.journal(out)? } else { None };
         let began = Instant::now();
         let _printer = Printing::to(out);
         let outputs = match self.mode {
             Mode::Compiled => {
-                let checkpoints = self.checkpoints.checkpoints(given, out);
-                self.compiled(&program, &fetched, &state, &inputs, checkpoints.as_ref(), out)?
+                let journal = journal.as_ref();
+                let checkpoints = self.checkpoints.checkpoints(given, out, journal);
+                let kept = (checkpoints.as_ref(), journal);
+                let ended = self.compiled(&program, &fetched, &state, &inputs, kept, out);
+                if let (Err(fault), Some(journal)) = (&ended, journal) {
+                    journal.event("end", &fault.to_string());
+                }
+                ended?
             }
             Mode::Interpreted => {
                 let limits = self.limits.limits();
@@ -189,6 +202,14 @@ impl Run {
         };
         let seconds = began.elapsed().as_secs_f64();
         let tensors = fetched.tensors(&outputs, &state)?;
+        if let Some(journal) = &journal {
+            let is_number = |(_, x): &(&String, &Tensor)| x.numel() == 1 && x.dtype().is_float();
+            let numbers = fetched.names.iter().zip(&tensors).filter(is_number);
+            let numbers: Vec<(&str, f64)> =
+                numbers.map(|(name, x)| (name.as_str(), x.to_f64s()[0])).collect();
+            journal.numbers(0, &numbers);
+            journal.event("end", &format!("the run is over after {seconds:.1} s"));
+        }
         // What one file cannot take is not lost for the other, nor for whoever looks.
         let written = match &self.output {
             Some(path) if writes => {
@@ -217,10 +238,33 @@ impl Run {
         Ok(0)
     }
 
+    /// The journal of the run, if one is wanted.
+    fn journal(&self, out: &Out) -> Outcome<Option<Journal>> {
+        let Some(folder) = &self.log else { return Ok(None) };
+        let settings = json!({
+            "program": self.program().display().to_string(),
+            "arguments": self.script_args(),
+            "set": self.set,
+            "feed": self.feeds.feeds,
+            "load": self.load,
+            "epochs": self.epochs,
+            "fast": self.fast,
+            "threads": threads::count(),
+        });
+        let n_before = match (self.checkpoints.resume, &self.checkpoints.folder) {
+            (true, Some(folder)) => {
+                Checkpoints::new(folder).latest()?.0.map(|checkpoint| checkpoint.step)
+            }
+            _ => None,
+        };
+        Journal::new(folder, &settings, n_before, out).map(Some)
+    }
+
     /// Refuses what needs the executor.
     fn check_interpreted(&self) -> Outcome<()> {
         let needs = [
             ("--log", self.log.is_some()),
+            ("--trace", self.trace.is_some()),
             ("--profile", self.profile.is_some()),
             ("--checkpoint", self.checkpoints.is_wanted()),
         ];
@@ -239,17 +283,19 @@ impl Run {
         fetched: &Fetched,
         state: &State,
         inputs: &[(&str, Tensor)],
-        checkpoints: Option<&Checkpoints>,
+        (checkpoints, journal): (Option<&Checkpoints>, Option<&Journal>),
         out: &Out,
     ) -> Outcome<Vec<Tensor>> {
         let options = Options { fast: self.fast, ..Options::default() };
         let executor = Executor::with(program, &fetched.outputs(), state.clone(), &options)?;
         let is_first = fluvial::dist::current().rank() == 0;
-        let (profile, log) =
-            (self.profile.as_ref().filter(|_| is_first), self.log.as_ref().filter(|_| is_first));
+        let (profile, trace) = (
+            self.profile.as_ref().filter(|_| is_first),
+            self.trace.as_ref().filter(|_| is_first),
+        );
         let file = profile.map(|path| create(path)).transpose()?;
         let profiler = file.map(|file| (Profiler::new(), file));
-        let logger = log.map(|path| logger(path, &executor)).transpose()?;
+        let logger = trace.map(|path| logger(path, &executor)).transpose()?;
         let observers: Vec<&dyn Observer> = [
             profiler.as_ref().map(|(profiler, _)| profiler as &dyn Observer),
             logger.as_ref().map(|logger| logger as &dyn Observer),
@@ -264,14 +310,15 @@ impl Run {
             _ => Some(&observers),
         };
         let progress = Progress::new(out, program, &executor.compiled().program)
-            .resumed(self.checkpoints.resume);
+            .resumed(self.checkpoints.resume)
+            .journal(journal);
         let (kept, limits) = ((checkpoints, self.checkpoints.resume), self.limits.limits());
         let ended = checkpointed(&executor, inputs, observer, kept, limits, &|trip| {
             progress.trip(trip);
         });
         progress.finish();
         if let Some(logger) = logger {
-            let named = |error| fault::file(self.log.as_deref().unwrap_or(Path::new("-")), error);
+            let named = |error| fault::file(self.trace.as_deref().unwrap_or(Path::new("-")), error);
             logger.into_inner().flush().map_err(named)?;
         }
         if let (Some((profiler, file)), Some(path)) = (&profiler, &self.profile) {

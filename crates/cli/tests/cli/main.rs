@@ -12,3 +12,4 @@ mod runs;
 mod sandbox;
 mod stopping;
 mod training;
+mod view;

@@ -170,12 +170,12 @@ fn prints_are_results() {
 fn the_log_has_the_compiler_and_the_steps() {
     let sandbox = Sandbox::new();
     let run = "run programs/counter.fl --set x=5";
-    sandbox.run(&format!("{run} --log log.txt --profile trace.json --threads 1")).fine();
+    sandbox.run(&format!("{run} --trace log.txt --profile trace.json --threads 1")).fine();
     let log = sandbox.read("log.txt");
     assert!(log.contains("@count = i64[] 1"), "{log}");
     let trace: serde_json::Value = serde_json::from_str(&sandbox.read("trace.json")).unwrap();
     assert!(trace.as_array().is_some_and(|steps| steps.iter().any(|step| step["name"] == "mul")));
-    let done = sandbox.run(&format!("{run} --log -"));
+    let done = sandbox.run(&format!("{run} --trace -"));
     assert!(done.stderr.contains("@count = i64[] 1"), "{}", done.stderr);
 }
 

@@ -41,7 +41,7 @@ use fluvial_core::{Error, ErrorKind, Result};
 use crate::target::Target;
 pub use line::ASKS;
 use listener::Shared;
-pub use token::random_token;
+pub use token::{is_same, random_token};
 
 /// How long clients are given to read the last messages when the server stops.
 const LAST_WORDS: Duration = Duration::from_millis(300);

@@ -18,7 +18,7 @@ pub fn random_token() -> String {
 }
 
 /// Whether both are the same, in a time that does not tell where they differ.
-pub(super) fn is_same(given: &str, wanted: &str) -> bool {
+pub fn is_same(given: &str, wanted: &str) -> bool {
     let (given, wanted) = (given.as_bytes(), wanted.as_bytes());
     let mut differs = given.len() ^ wanted.len();
     for (i, byte) in wanted.iter().enumerate() {

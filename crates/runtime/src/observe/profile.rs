@@ -106,14 +106,18 @@ impl Profiler {
         write!(to, "[")?;
         for (i, record) in self.lock().done.iter().enumerate() {
             let separator = if i > 0 { ",\n" } else { "\n" };
+            let marks = record.loc.marks();
             write!(
                 to,
                 "{separator}{{\"name\": \"{}\", \"ph\": \"X\", \"pid\": 1, \"tid\": 1, \
-                 \"ts\": {:.3}, \"dur\": {:.3}, \"args\": {{\"line\": \"{}\", \"bytes\": {}}}}}",
+                 \"ts\": {:.3}, \"dur\": {:.3}, \"args\": {{\"line\": \"{}\", \"layer\": \"{}\", \
+                 \"phase\": \"{}\", \"bytes\": {}}}}}",
                 record.op,
                 record.begin.as_secs_f64() * 1e6,
                 record.time.as_secs_f64() * 1e6,
                 escaped(&record.loc.to_string()),
+                escaped(&marks.layer().unwrap_or_default()),
+                marks.phase.name(),
                 record.bytes,
             )?;
         }

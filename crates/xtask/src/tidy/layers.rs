@@ -18,7 +18,7 @@ const LAYERS: [&[&str]; 13] = [
     &["export"],
     &["debug"],
     &["fluvial"],
-    &["bridge", "capi"],
+    &["bridge", "capi", "view"],
     &["cli"],
     &["py"],
 ];
