@@ -24,6 +24,8 @@ import numpy as np
 import fluvial as fl
 
 SECONDS = 120
+#: Open MPI asks whether the user knows what he does.
+ROOT = {f"{name}_ALLOW_RUN_AS_ROOT{tail}": "1" for name in ("OMPI", "PRTE") for tail in ("", "_CONFIRM")}
 
 
 def exchanged(rank: int, world: int) -> list[Any]:
@@ -74,18 +76,22 @@ def program(folder: str) -> str:
     fl.seed(1)
     net = fl.nn.Sequential(fl.nn.Linear(4, 8), fl.nn.Tanh(), fl.nn.Linear(8, 1))
     optimizer = fl.optimizer.Adam(net.parameters(), 0.05)
+    before = os.getcwd()
     os.chdir(folder)
-    reader = fl.batch_reader("data.npz", batch_size=8, shuffle=5)
+    try:
+        reader = fl.batch_reader("data.npz", batch_size=8, shuffle=5)
 
-    @fl.function
-    def train() -> Any:
-        loss = fl.tensor(0.0)
-        for x, y in reader.iterate():
-            loss = fl.mse_loss(net(x), y)
-            optimizer.minimize(loss)
-        return loss
+        @fl.function
+        def train() -> Any:
+            loss = fl.tensor(0.0)
+            for x, y in reader.iterate():
+                loss = fl.mse_loss(net(x), y)
+                optimizer.minimize(loss)
+            return loss
 
-    fl.build(train, {}).save("train.flb")
+        fl.build(train, {}).save("train.flb")
+    finally:
+        os.chdir(before)
     return os.path.join(folder, "train.flb")
 
 
@@ -97,9 +103,7 @@ class Library:
         self.launcher = os.path.join(prefix, "bin", "mpiexec")
 
     def run(self, world: int, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "FLUVIAL_MPI": self.path, "FLUVIAL_THREADS": "1", **variables}
-        for name in ("OMPI", "PRTE"):
-            environment[f"{name}_ALLOW_RUN_AS_ROOT"] = environment[f"{name}_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
+        environment = {**os.environ, **ROOT, "FLUVIAL_MPI": self.path, "FLUVIAL_THREADS": "1", **variables}
         environment["PRTE_MCA_rmaps_default_mapping_policy"] = ":oversubscribe"
         words = [self.launcher, "-n", str(world), *command]
         started = subprocess.Popen(
@@ -139,6 +143,7 @@ def check(library: Library, fluvial: str, folder: str) -> None:
     assert saved[0] != saved[1]
     print("  fluvial run --dist dp: the same bits again")
 
+    check_killed(library, fluvial, path, folder)
     done = library.run(2, *own, FLUVIAL_TEST_FAILS="1")
     assert done.returncode != 0 and "a fault of one rank" in done.stderr, (done.returncode, done.stderr)
     began = time.monotonic()
@@ -146,6 +151,46 @@ def check(library: Library, fluvial: str, folder: str) -> None:
     assert done.returncode != 0 and "has waited 3 s" in done.stderr, (done.returncode, done.stderr)
     assert time.monotonic() - began < SECONDS / 2
     print("  a rank that fails or hangs ends them all")
+
+
+def ranks_of(fluvial: str, folder: str) -> list[int]:
+    """The processes of ranks that run a program in a folder."""
+    found = []
+    for entry in os.listdir("/proc"):
+        try:
+            words = open(f"/proc/{entry}/cmdline", "rb").read().split(b"\0")
+        except OSError:
+            continue
+        if entry.isdigit() and words[:2] == [fluvial.encode(), b"run"] and folder.encode() in words:
+            found.append(int(entry))
+    return found
+
+
+def check_killed(library: Library, fluvial: str, path: str, folder: str) -> None:
+    """Ranks that are killed go on from their checkpoints, and end with the bits of a run that nobody disturbed."""
+    options = ["--dist", "dp", "--epochs", "150", "--quiet", "--root", folder]
+    whole, again, kept = (os.path.join(folder, name) for name in ("whole.safetensors", "again.safetensors", "kept"))
+    done = library.run(2, fluvial, "run", path, *options, "--save", whole)
+    assert done.returncode == 0, done.stderr
+    variables = {"FLUVIAL_MPI": library.path, "FLUVIAL_THREADS": "1", "PATH": f"{os.path.dirname(library.launcher)}:{os.environ['PATH']}"}
+    command = [fluvial, "launch", "-n", "2", "--restarts", "20", "--", "run", path, *options]
+    command += ["--save", again, "--checkpoint", kept, "--every", "7", "--resume"]
+    started = subprocess.Popen(command, env={**os.environ, **ROOT, **variables}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    n_killed, began = 0, time.monotonic()
+    while started.poll() is None and time.monotonic() - began < SECONDS:
+        time.sleep(0.3)
+        steps = glob.glob(os.path.join(kept, "rank-*", "step-*"))
+        victims = ranks_of(fluvial, folder)
+        if n_killed < 3 and steps and len(victims) == 2:
+            os.kill(victims[n_killed % 2], signal.SIGKILL)
+            n_killed += 1
+            time.sleep(1)
+    assert started.wait(SECONDS) == 0, started.stderr and started.stderr.read()
+    assert n_killed > 0, "the run was over before a rank could be killed"
+    assert open(whole, "rb").read() == open(again, "rb").read(), "a run that was killed ended with other bits"
+    other = library.run(3, fluvial, "run", path, *options, "--checkpoint", kept, "--every", "7", "--resume")
+    assert other.returncode != 0 and "checkpoints of 2 ranks" in other.stderr, other.stderr
+    print(f"  killed {n_killed} times, and the same bits in the end")
 
 
 def check_alone(fluvial: str, library: Library, folder: str) -> None:

@@ -9,13 +9,13 @@ use fluvial::core::{ErrorKind, Limits, Tensor};
 use fluvial::runtime::{Checkpoints, Executor, Notice, Observer, Outcome as Ended, Trip};
 use serde_json::json;
 
-use crate::fault::Outcome;
+use crate::fault::{Outcome, usage};
 use crate::journal::Journal;
 use crate::limits::{seconds, split};
 use crate::out::Out;
 
 /// When and where a run is saved.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct CheckpointArgs {
     /// Save the run in this folder on the way, and when it is stopped.
     #[arg(long = "checkpoint", value_name = "DIR")]
@@ -31,12 +31,44 @@ pub struct CheckpointArgs {
     /// run began with must be the same: program, inputs, settings and data. Only `--epochs` may differ.
     #[arg(long, requires = "folder")]
     pub resume: bool,
+    /// They are those of one of several ranks.
+    #[arg(skip)]
+    is_of_rank: bool,
 }
 
 impl CheckpointArgs {
     /// Whether the run is to be saved.
     pub fn is_wanted(&self) -> bool {
         self.folder.is_some()
+    }
+
+    /// Those of one of several ranks, in a folder of its own. All ranks save after the same steps, so that they can go on
+    /// from there together, also if one of them was ended while it saved.
+    pub fn of_rank(&self, rank: usize, world: usize) -> Outcome<CheckpointArgs> {
+        let Some(folder) = &self.folder else { return Ok(self.clone()) };
+        if matches!(self.every, Every::Time(_)) {
+            let what = "several ranks save after a number of trips, not after a time";
+            return Err(usage(what, "say how often by `--every 100`"));
+        }
+        if self.keep < 2 {
+            return Err(usage("several ranks keep two checkpoints at least", "--keep 2"));
+        }
+        let shown = folder.display();
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        for entry in entries {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let other = name.strip_prefix("rank-").and_then(|name| name.split_once("-of-"));
+            if let Some((_, n)) = other.filter(|(_, n)| *n != world.to_string()) {
+                let what = format!("`{shown}` has checkpoints of {n} ranks, but there are {world}");
+                return Err(usage(what, "go on with as many ranks, or start in another folder"));
+            }
+            if name.starts_with("step-") {
+                let what = format!("`{shown}` has checkpoints of a run of one process");
+                return Err(usage(what, "start in another folder"));
+            }
+        }
+        let folder = Some(folder.join(format!("rank-{rank}-of-{world}")));
+        Ok(CheckpointArgs { folder, is_of_rank: true, ..self.clone() })
     }
 
     /// Where and how often, if at all. `given` are the states that the command line sets.
@@ -47,6 +79,7 @@ impl CheckpointArgs {
         journal: Option<&Journal>,
     ) -> Option<Checkpoints> {
         let kept = Checkpoints::new(self.folder.as_ref()?).keep(self.keep as usize).given(given);
+        let kept = if self.is_of_rank { kept.not_when_stopped() } else { kept };
         let (out, journal) = (out.clone(), journal.cloned());
         let kept = kept.tell(move |notice: &Notice<'_>| {
             if let Some(journal) = &journal {

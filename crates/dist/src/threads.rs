@@ -8,7 +8,7 @@ use fluvial_tensor::{DType, Error, ErrorKind, Result, Tensor};
 
 use crate::arithmetic::{can_reduce, reduce};
 use crate::solo::to_itself;
-use crate::waiting::{Since, lost, waiting};
+use crate::waiting::{Since, asked, lost, waiting};
 use crate::{Broken, Comm, Reduction, context, is_rank, rows_of_each, with_rows};
 
 /// How long a rank sleeps before it looks whether it should stop.
@@ -76,6 +76,7 @@ impl Threads {
         if world == 0 {
             return Err(Error::argument("a run needs at least one rank"));
         }
+        asked()?;
         let meeting = Meeting { brought: vec![None; world], ..Meeting::default() };
         let group =
             Arc::new(Group { world, meeting: Mutex::new(meeting), changed: Condvar::new() });

@@ -18,12 +18,20 @@ pub fn patience() -> Duration {
     if known != 0 {
         return Duration::from_millis(known);
     }
-    let given =
-        std::env::var("FLUVIAL_DIST_TIMEOUT").ok().and_then(|text| text.parse::<f64>().ok());
-    let seconds = given.filter(|seconds| *seconds > 0.0 && *seconds < 1e9);
-    let patience = seconds.map_or(Duration::from_secs(PATIENCE), Duration::from_secs_f64);
+    let patience = asked().ok().flatten().unwrap_or(Duration::from_secs(PATIENCE));
     set_patience(patience);
     patience
+}
+
+/// What the environment says of it; an error if that is no time.
+pub(crate) fn asked() -> Result<Option<Duration>> {
+    let Some(text) = std::env::var_os("FLUVIAL_DIST_TIMEOUT") else { return Ok(None) };
+    let seconds = text.to_str().and_then(|text| text.parse::<f64>().ok());
+    match seconds.filter(|seconds| *seconds > 0.0 && *seconds < 1e9) {
+        Some(seconds) => Ok(Some(Duration::from_secs_f64(seconds))),
+        None => Err(Error::argument(format!("FLUVIAL_DIST_TIMEOUT is {text:?}"))
+            .remedy("set it to a number of seconds above zero, or not at all")),
+    }
 }
 
 /// Sets how long a rank is waited for.

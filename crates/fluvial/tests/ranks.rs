@@ -157,6 +157,31 @@ fn updates_that_are_written_out() -> Result<()> {
     })?)
 }
 
+/// A loop that begins with a parameter does not make it a state that the loop carries.
+#[test]
+fn a_parameter_begins_a_loop() -> Result<()> {
+    let inputs = [("x", Type::of(DType::F64, &[4, 3])?), ("y", Type::of(DType::F64, &[4, 1])?)];
+    let built = Program::build(&inputs, |v| {
+        let ty = Type::of(DType::F64, &[3])?;
+        let first = parameter("first", ty, || full(ty.dims(), 0.5, DType::F64))?;
+        let last = while_loop(
+            &[&first, &Var::scalar(0i64)],
+            |carried| lt(&carried[1], &Var::scalar(3i64)),
+            |carried| {
+                let next = tanh(&(&carried[0] + mean(&v[0], &[0], false)?))?;
+                Ok(vec![next, (&carried[1] + 1.0).check()?])
+            },
+        )?;
+        let error = sum(&last[0], &[], false)? - mean(&v[1], &[], false)?;
+        let loss = (&error * &error).check()?;
+        Sgd::new(["first"], 0.1).minimize(&loss)?;
+        Ok(vec![loss])
+    })?;
+    let ranks = run(&spread(&built.unbound())?, 2, 4, true)?;
+    same_bits(&[ranks[0].0.clone(), ranks[1].0.clone()]);
+    Ok(())
+}
+
 fn reader(name: &str, batch: u64) -> Result<Reader> {
     let (x, y) = rows(0, 50)?;
     register_dataset(name, Arc::new(Arrays::new([("x", x), ("y", y)])?));

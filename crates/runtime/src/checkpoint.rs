@@ -42,6 +42,8 @@ pub struct Checkpoints {
     steps: Option<u64>,
     time: Option<Duration>,
     keep: usize,
+    /// Whether a run that is stopped writes one.
+    at_stop: bool,
     given: Vec<String>,
     tell: Teller,
 }
@@ -120,6 +122,7 @@ impl Checkpoints {
             steps: None,
             time: Some(Duration::from_secs(300)),
             keep: 2,
+            at_stop: true,
             given: Vec::new(),
             tell: Arc::new(|notice| {
                 if notice.is_warning() {
@@ -148,6 +151,13 @@ impl Checkpoints {
     #[must_use]
     pub fn keep(mut self, count: usize) -> Checkpoints {
         self.keep = count.max(1);
+        self
+    }
+
+    /// A run that is stopped writes none: where it stops is not where the other ranks of it do, while steps are the same.
+    #[must_use]
+    pub fn not_when_stopped(mut self) -> Checkpoints {
+        self.at_stop = false;
         self
     }
 
@@ -285,11 +295,19 @@ impl Executor {
                 outcome => return Ok(outcome),
             };
             let (step, is_stop) = (due.step.get(), suspension.is_stop);
+            if is_stop && !checkpoints.at_stop {
+                return Err(stopped(suspension.reason, step, None, last.as_deref()));
+            }
             let states = states_of(self.state())?;
             let mut checkpoint = Checkpoint { step, run, program, begun, states, suspension };
             let written = checkpoints.write(&checkpoint);
             if is_stop {
-                return Err(stopped(checkpoint.suspension.reason, step, written, last.as_deref()));
+                return Err(stopped(
+                    checkpoint.suspension.reason,
+                    step,
+                    Some(written),
+                    last.as_deref(),
+                ));
             }
             match written {
                 Ok(path) => {
@@ -312,7 +330,7 @@ impl Executor {
 fn stopped(
     reason: Option<Error>,
     step: u64,
-    written: Result<PathBuf>,
+    written: Option<Result<PathBuf>>,
     last: Option<&Path>,
 ) -> Error {
     let error = match reason {
@@ -323,11 +341,13 @@ fn stopped(
             .remedy("resume to go on"),
     };
     match (written, last) {
-        (Ok(path), _) => error.note(format!("a checkpoint was written: {}", path.display())),
-        (Err(fault), Some(last)) => error
+        (None, Some(last)) => error.note(format!("the last checkpoint is {}", last.display())),
+        (None, None) => error.note("there is no checkpoint yet"),
+        (Some(Ok(path)), _) => error.note(format!("a checkpoint was written: {}", path.display())),
+        (Some(Err(fault)), Some(last)) => error
             .note(format!("its checkpoint could not be written: {fault}"))
             .note(format!("the last one is {}", last.display())),
-        (Err(fault), None) => error
+        (Some(Err(fault)), None) => error
             .note(format!("its checkpoint could not be written: {fault}"))
             .note("there is none from before"),
     }

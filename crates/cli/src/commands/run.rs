@@ -124,25 +124,33 @@ impl Run {
         if self.mode == Mode::Interpreted {
             self.check_interpreted()?;
         }
-        let Some(strategy) = &self.dist else { return self.alone(out, None) };
-        if self.checkpoints.is_wanted() {
-            return Err(usage(
-                "runs of several ranks have no checkpoints yet",
-                "leave `--checkpoint` out, and keep the states with `--save`",
-            ));
-        }
+        let Some(strategy) = &self.dist else { return self.alone(out, &self.checkpoints, None) };
         let ranks = Ranks::join()?;
+        let (rank, world) = ranks.numbers();
         let own = if ranks.is_first() { out.clone() } else { out.muted() };
-        let status =
-            self.alone(&own, Some((&ranks, strategy))).map_err(|fault| ranks.fault(fault))?;
+        let run = || {
+            let checkpoints = self.checkpoints.of_rank(rank, world)?;
+            if let Some(kept) =
+                checkpoints.checkpoints(Vec::new(), &own, None).filter(|_| self.checkpoints.resume)
+            {
+                ranks.settle(&kept)?;
+            }
+            self.alone(&own, &checkpoints, Some((&ranks, strategy)))
+        };
+        let status = run().map_err(|fault| ranks.fault(fault))?;
         ranks.finish()?;
         Ok(status)
     }
 
     /// The run of this process, perhaps as one of several ranks.
-    fn alone(&self, out: &Out, ranks: Option<(&Ranks, &str)>) -> Outcome<u8> {
+    fn alone(
+        &self,
+        out: &Out,
+        kept: &CheckpointArgs,
+        ranks: Option<(&Ranks, &str)>,
+    ) -> Outcome<u8> {
         let writes = ranks.is_none_or(|(ranks, _)| ranks.is_first());
-        self.checkpoints.check(out)?;
+        kept.check(out)?;
         let state = State::new();
         let mut program = self.program.load_placed(&state)?;
         let mut given: Vec<String> = state.cells().keys().map(|name| name.to_string()).collect();
@@ -175,13 +183,13 @@ impl Run {
         self.common.settle()?;
         signals::check()?;
 
-        let journal = if writes { self.journal(out)? } else { None };
+        let journal = if writes { self.journal(kept, out)? } else { None };
         let began = Instant::now();
         let _printer = Printing::to(out);
         let outputs = match self.mode {
             Mode::Compiled => {
                 let journal = journal.as_ref();
-                let checkpoints = self.checkpoints.checkpoints(given, out, journal);
+                let checkpoints = kept.checkpoints(given, out, journal);
                 let kept = (checkpoints.as_ref(), journal);
                 let ended = self.compiled(&program, &fetched, &state, &inputs, kept, out);
                 if let (Err(fault), Some(journal)) = (&ended, journal) {
@@ -239,7 +247,7 @@ impl Run {
     }
 
     /// The journal of the run, if one is wanted.
-    fn journal(&self, out: &Out) -> Outcome<Option<Journal>> {
+    fn journal(&self, kept: &CheckpointArgs, out: &Out) -> Outcome<Option<Journal>> {
         let Some(folder) = &self.log else { return Ok(None) };
         let settings = json!({
             "program": self.program().display().to_string(),
@@ -251,7 +259,7 @@ impl Run {
             "fast": self.fast,
             "threads": threads::count(),
         });
-        let n_before = match (self.checkpoints.resume, &self.checkpoints.folder) {
+        let n_before = match (kept.resume, &kept.folder) {
             (true, Some(folder)) => {
                 Checkpoints::new(folder).latest()?.0.map(|checkpoint| checkpoint.step)
             }

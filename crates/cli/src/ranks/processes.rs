@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use fluvial::core::{Error, ErrorKind, Program, Result, Tensor};
 use fluvial::dist::{self, Broken, Comm, Mpi};
+use fluvial::runtime::Checkpoints;
 
 use super::{folders, spread};
 use crate::fault::{Fault, Outcome, usage};
@@ -40,6 +41,27 @@ impl Ranks {
     /// Whether this is the rank that writes.
     pub fn is_first(&self) -> bool {
         self.mpi.rank() == 0
+    }
+
+    /// The number of this rank, and how many there are.
+    pub fn numbers(&self) -> (usize, usize) {
+        (self.mpi.rank(), self.mpi.world())
+    }
+
+    /// Finds the latest step that all ranks have a checkpoint of, and removes later ones: some ranks may have been ended
+    /// before they wrote theirs.
+    pub fn settle(&self, checkpoints: &Checkpoints) -> Outcome<()> {
+        loop {
+            let (latest, _) = checkpoints.latest()?;
+            let own = latest.map(|checkpoint| checkpoint.step);
+            let number = own.and_then(|step| i64::try_from(step).ok()).unwrap_or(-1);
+            let all = self.mpi.all_gather(Tensor::from_slice(&[number], &[1])?)?.to_vec::<i64>()?;
+            let least = all.iter().copied().min().unwrap_or(-1);
+            if all.iter().all(|step| *step == least) {
+                return Ok(());
+            }
+            checkpoints.forget_after(u64::try_from(least).ok())?;
+        }
     }
 
     /// The program that each rank runs. An error if ranks have different ones.

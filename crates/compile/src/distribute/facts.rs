@@ -19,8 +19,6 @@ pub(super) struct Fact {
     pub varies: bool,
     /// It is a random stream that all ranks have in common.
     pub is_stream: bool,
-    /// The role of the state whose value it is.
-    pub role: Option<Role>,
 }
 
 /// What has to be so of a result of a block.
@@ -28,8 +26,8 @@ pub(super) struct Fact {
 pub(super) enum Want {
     /// Nothing.
     Any,
-    /// It is the next value of a state of this role, if of any.
-    State(Option<Role>),
+    /// It is the next value of a state of this role.
+    State(Role),
     /// An output of the program: a single number is the mean of all ranks.
     Number,
 }
@@ -54,6 +52,8 @@ pub(super) struct Plan {
     pub inner: BTreeMap<usize, Vec<Plan>>,
     /// Loops over readers of which each rank reads a part.
     pub sharded: BTreeSet<usize>,
+    /// What has to be so of its values.
+    wants: BTreeMap<ValueId, Want>,
     /// By result: whether it is averaged.
     pub results: Vec<bool>,
     /// A call in it waits for other ranks.
@@ -130,6 +130,7 @@ impl Planner<'_> {
         strict: bool,
     ) -> Result<Plan> {
         let mut plan = Plan { facts: params.to_vec(), averaged, ..Plan::default() };
+        plan.wants = self.wants(block, wanted);
         plan.facts.resize(block.types.len(), Fact::default());
         for (index, call) in block.calls.iter().enumerate() {
             if strict {
@@ -148,6 +149,19 @@ impl Planner<'_> {
             self.settle_results(block, wanted, &mut plan)?;
         }
         Ok(plan)
+    }
+
+    /// The values that are next ones of states, or results of which something is wanted.
+    fn wants(&self, block: &Block, wanted: &[Want]) -> BTreeMap<ValueId, Want> {
+        let results = block.results.iter().copied().zip(wanted.iter().copied());
+        let mut wants: BTreeMap<ValueId, Want> = results.collect();
+        for call in &block.calls {
+            let state = call.op.downcast::<Assign>().and_then(|op| self.states.get(&op.state));
+            if let (Some(decl), Some(&id)) = (state, call.inputs.first()) {
+                wants.insert(id, Want::State(decl.role));
+            }
+        }
+        wants
     }
 
     /// Averages what an optimizer or a state takes and may be averaged; refuses the rest.
@@ -186,12 +200,12 @@ impl Planner<'_> {
             }
             let is_float = ty.is_float() && !ty.is_list();
             match wanted.get(place).copied().unwrap_or(Want::Any) {
-                Want::Any | Want::State(None) => continue,
+                Want::Any => continue,
                 Want::Number if !is_float || ty.rank() > 0 => continue,
                 Want::Number => {}
-                Want::State(Some(_)) if is_averaged => {}
-                Want::State(Some(Role::Buffer)) if is_float => {}
-                Want::State(Some(_)) => {
+                Want::State(_) if is_averaged => {}
+                Want::State(Role::Buffer) if is_float => {}
+                Want::State(_) => {
                     let made_by = block.calls.iter().find(|call| call.outputs().contains(&id));
                     let error = Error::program(format!(
                         "the next value of a state, {ty}, differs from rank to rank"
@@ -224,7 +238,7 @@ impl Planner<'_> {
                 && inputs.iter().all(|fact| fact.is_stream)
                 && !properties.random
                 && ty.dtype() == DType::I64;
-            Fact { varies, is_stream: role == Some(Role::Random) || goes_on, role }
+            Fact { varies, is_stream: role == Some(Role::Random) || goes_on }
         };
         call.outputs().map(of).collect()
     }
@@ -262,15 +276,22 @@ impl Planner<'_> {
         let [body] = blocks[..] else { return Err(unknown(&call.op, call)) };
         let Carries { inputs: first, count, params, results, outputs } = carries;
         let mut carried: Vec<Fact> = inputs.get(first..first + count).unwrap_or(&[]).to_vec();
-        let learns = |(k, fact): (usize, &Fact)| {
-            let after = body.results.get(results + k).copied();
-            fact.role == Some(Role::Parameter) && after != Some((params + k) as ValueId)
+        let want = |k: usize| {
+            let output = call.first_output + (outputs + k) as ValueId;
+            match plan.wants.get(&output) {
+                Some(Want::State(role)) => Want::State(*role),
+                _ => Want::Any,
+            }
         };
-        let learns = trains(body) || carried.iter().enumerate().any(learns);
+        let mut wanted = vec![Want::Any; results];
+        wanted.extend((0..count).map(want));
+        let learns = |k: usize| {
+            let after = body.results.get(results + k).copied();
+            want(k) == Want::State(Role::Parameter) && after != Some((params + k) as ValueId)
+        };
+        let learns = trains(body) || (0..count).any(learns);
         let field = Fact { varies: reads_a_part(call, learns, index, plan)?, ..Fact::default() };
         let captures = inputs.get(first + count..).unwrap_or(&[]).to_vec();
-        let mut wanted = vec![Want::Any; results];
-        wanted.extend(carried.iter().map(|fact| Want::State(fact.role)));
         loop {
             let facts: Vec<Fact> = std::iter::repeat_n(field, params)
                 .chain(carried.iter().copied())
@@ -350,7 +371,7 @@ impl Planner<'_> {
                 && blocks.iter().zip(&plans).all(|(block, plan)| {
                     block.results.get(k).is_some_and(|&id| plan.facts[id as usize].is_stream)
                 });
-            Fact { varies, is_stream, role: None }
+            Fact { varies, is_stream }
         });
         Ok((outs.collect(), plans))
     }

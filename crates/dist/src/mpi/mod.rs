@@ -15,7 +15,7 @@ pub use find::{Found, find};
 use crate::arithmetic::{can_reduce, divided, reduce};
 use crate::launcher::launched;
 use crate::solo::to_itself;
-use crate::waiting::{Since, waiting};
+use crate::waiting::{Since, asked, waiting};
 use crate::{Broken, Comm, Reduction, is_rank, rows_of_each, with_rows};
 use ffi::{Buffers, Calls, Job};
 
@@ -42,6 +42,15 @@ impl Mpi {
     /// Joins the other processes that the launcher has started. An error if the launcher says another number of ranks than
     /// the library: then it belongs to another library, and each process would train by itself.
     pub fn init(found: Found) -> Result<Mpi> {
+        asked()?;
+        let checks = match std::env::var("FLUVIAL_DIST_CHECK").as_deref() {
+            Err(_) | Ok("" | "0") => false,
+            Ok("1") => true,
+            Ok(other) => {
+                return Err(Error::argument(format!("FLUVIAL_DIST_CHECK is `{other}`"))
+                    .remedy("set it to 1, or not at all"));
+            }
+        };
         let path = found.path.clone();
         let calls = found.library.calls(found.abi)?;
         let (rank, world) = calls.init()?;
@@ -57,7 +66,6 @@ impl Mpi {
                 find::VARIABLE
             )));
         }
-        let checks = std::env::var_os("FLUVIAL_DIST_CHECK").is_some_and(|text| text == "1");
         Ok(Mpi { calls, rank, world, path, version, checks, broken: Mutex::new(None) })
     }
 

@@ -106,6 +106,16 @@ impl Checkpoints {
         Ok(found)
     }
 
+    /// Removes the checkpoints after a step; all of them, if there is none to keep.
+    pub fn forget_after(&self, step: Option<u64>) -> Result<()> {
+        for (own, path) in self.list()? {
+            if step.is_none_or(|step| own > step) {
+                fs::remove_file(&path).map_err(|error| io(&path, error))?;
+            }
+        }
+        Ok(())
+    }
+
     /// The latest checkpoint that can be read, and why later ones cannot. Checkpoints of several runs are an error.
     pub fn latest(&self) -> Result<(Option<Checkpoint>, Vec<Error>)> {
         let (found, faults) = self.latest_at()?;
