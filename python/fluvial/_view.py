@@ -41,7 +41,11 @@ class View:
 
 
 def view(
-    *what: Any, names: list[str] | None = None, port: int = 0, source: str = ".", open: bool = False
+    *what: Any,
+    names: list[str] | None = None,
+    port: int = 0,
+    source: str | os.PathLike[str] = ".",
+    open: bool = False,
 ) -> View:
     """Shows runs, programs and profiles as a page in a browser.
 
@@ -65,7 +69,17 @@ def view(
         True
     """
     runs, programs, profiles = _sorted(what or ("runs",), names)
-    view = View(_core.ViewServer(runs, programs, profiles, [source], port))
+    if not isinstance(port, int) or not 0 <= port < 2**16:
+        raise fault(ValueError, f"{port!r} is no port", "leave it out, and a free one is taken")
+    if not isinstance(source, (str, os.PathLike)) or not os.path.isdir(source):
+        raise fault(ValueError, f"{source!r} is no folder", "name the folder of the sources")
+    try:
+        server = _core.ViewServer(runs, programs, profiles, [os.fspath(source)], port)
+    except OSError as error:
+        raise fault(
+            OSError, f"port {port} cannot be used: {error}", "leave it out, and a free one is taken"
+        ) from None
+    view = View(server)
     if open:
         import webbrowser
 
@@ -124,6 +138,8 @@ def _sorted(
                 "give a folder of runs, a program, or a trace of `fl.profile`",
             )
     if names is not None:
+        if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
+            raise fault(TypeError, f"{names!r} are no names", "give a list of texts")
         if len(names) != len(programs):
             raise fault(
                 ValueError,

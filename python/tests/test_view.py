@@ -56,6 +56,45 @@ def test_a_run_is_seen_while_it_is_written(tmp_path):
             assert ask(page, "index")["runs"][0]["scalars"][0]["n"] == step + 1
 
 
+def test_a_port_that_is_taken():
+    with fl.view(program()) as page:
+        port = int(page.url.split(":")[2].split("/")[0])
+        with pytest.raises(OSError, match="cannot be used"):
+            fl.view(program(), port=port)
+
+
+def test_files_of_others(tmp_path):
+    """Values as newer writers of TensorBoard give them: tensors, and which view they are for."""
+    from tensorboard.compat.proto import event_pb2, summary_pb2
+    from tensorboard.plugins.histogram import summary_v2 as histogram
+    from tensorboard.plugins.scalar import summary_v2 as scalar
+    from tensorboard.plugins.text import summary_v2 as text
+    from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+    writer = EventFileWriter(str(tmp_path / "theirs"))
+    for step in range(3):
+        summaries = [
+            scalar.scalar_pb("loss", 0.5 + step),
+            histogram.histogram_pb("w", np.arange(100.0), buckets=10),
+            text.text_pb("note", f"step {step}"),
+        ]
+        values = [value for summary in summaries for value in summary.value]
+        for value in values if step else []:
+            # Only the first value of a tag says what it is.
+            value.ClearField("metadata")
+        summary = summary_pb2.Summary(value=values)
+        writer.add_event(event_pb2.Event(wall_time=100.0 + step, step=step, summary=summary))
+    writer.close()
+    with fl.view(tmp_path) as page:
+        (run,) = ask(page, "index")["runs"]
+        assert ask(page, "series?run=theirs&tag=loss&by=time") == {
+            "n": 3, "step": [0, 1, 2], "time": [100.0, 101.0, 102.0], "x": [0.0, 1.0, 2.0], "y": [0.5, 1.5, 2.5],
+        }
+        rows = ask(page, "histograms?run=theirs&tag=w")["rows"]
+        assert len(rows) == 3 and rows[0]["count"] == 100 and rows[0]["max"] == 99
+        assert [text["text"] for text in run["texts"]] == ["step 0", "step 1", "step 2"]
+
+
 def test_a_page_as_one_file(tmp_path):
     path = tmp_path / "page.html"
     fl.export_view(path, program())
@@ -76,6 +115,9 @@ def test_notebooks_show_programs():
         (lambda: fl.view("nowhere.flb"), "there is no file `nowhere.flb`"),
         (lambda: fl.view(__file__ + ".txt", __file__[:-3] + ".json"), "there is no file"),
         (lambda: fl.view(program(), names=[]), "1 programs and 0 names"),
+        (lambda: fl.view(program(), names="p"), "are no names"),
+        (lambda: fl.view(program(), port=70000), "70000 is no port"),
+        (lambda: fl.view(program(), source="nowhere"), "'nowhere' is no folder"),
     ],
 )
 def test_refusals(call, said):

@@ -13,8 +13,8 @@ type Range = [number, number] | null;
 
 const positive = (list: (number | null)[], is: boolean) => (is ? list.map((y) => (y !== null && y > 0 ? y : null)) : list);
 
-export function Chart({ tag, curves, axes, height, version, onBig, isBig }: {
-  tag: string; curves: Curve[]; axes: Axes; height: number; version: number; onBig?: () => void; isBig?: boolean;
+export function Chart({ tag, curves, axes, height, onBig, isBig }: {
+  tag: string; curves: Curve[]; axes: Axes; height: number; onBig?: () => void; isBig?: boolean;
 }) {
   const [box, { width }] = useSize<HTMLDivElement>();
   const [isSeen, see] = useState(false);
@@ -50,7 +50,7 @@ export function Chart({ tag, curves, axes, height, version, onBig, isBig }: {
       (error: Error) => error.name !== "AbortError" && fail(error.message),
     );
     return () => abort.abort();
-  }, [isSeen, tag, counts, parts, axes.by, axes.smoothing, range?.[0], range?.[1], version]);
+  }, [isSeen, tag, counts, parts, axes.by, axes.smoothing, range?.[0], range?.[1]]);
 
   const key = shown.map(({ curve }) => curve.run + curve.colour).join() + JSON.stringify(axes) + height;
   const dark = document.documentElement.dataset.theme;

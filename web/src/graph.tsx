@@ -7,6 +7,9 @@ import { useSize } from "./util";
 /** So many nodes are shown before anybody opens a group. */
 const FIRST = 18;
 
+/** Room for the title of a group that is open. */
+const TITLE = 11;
+
 interface Placed { node: Node; x: number; y: number; width: number; height: number; isOpen: boolean }
 interface Edge { points: { x: number; y: number }[]; n: number; from: string; to: string }
 
@@ -96,9 +99,9 @@ export function Graph({ stage, selected, changed, onSelect }: {
         <defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0 8 4 0 8z" class="arrow" /></marker></defs>
         <g transform={`translate(${view.x},${view.y}) scale(${view.k})`}>
           {laid.nodes.filter((p) => p.isOpen).map((placed) => (
-            <g key={placed.node.id} class={`frame ${placed.node.phase}`} transform={`translate(${placed.x - placed.width / 2},${placed.y - placed.height / 2})`}>
-              <rect width={placed.width} height={placed.height} rx="10" />
-              <text x="12" y="18" onClick={() => click(placed)} tabIndex={0} role="button" aria-expanded="true" onKeyDown={(e) => e.key === "Enter" && toggle(placed.node.id)}>▾ {placed.node.label}</text>
+            <g key={placed.node.id} class={`frame ${placed.node.phase}`} transform={`translate(${placed.x - placed.width / 2},${placed.y - placed.height / 2 - TITLE})`}>
+              <rect width={placed.width} height={placed.height + TITLE} rx="10" />
+              <text x="10" y="15" onClick={() => click(placed)} tabIndex={0} role="button" aria-expanded="true" onKeyDown={(e) => e.key === "Enter" && toggle(placed.node.id)}>▾ {placed.node.label}</text>
             </g>
           ))}
           {laid.edges.map((edge) => {
@@ -148,7 +151,7 @@ function curve(points: { x: number; y: number }[]): string {
 /** Where nodes and edges are. Edges of calls inside of what is folded are those of the fold. */
 function lay(stage: Stage, roots: Node[], open: Set<string>): { nodes: Placed[]; edges: Edge[]; width: number; height: number } {
   const graph = new dagre.graphlib.Graph({ compound: true, multigraph: false });
-  graph.setGraph({ rankdir: "TB", nodesep: 22, ranksep: 34, marginx: 8, marginy: 8 });
+  graph.setGraph({ rankdir: "TB", nodesep: 22, ranksep: 38, marginx: 8, marginy: 8 });
   const shown = new Map<string, Node>();
   /** By call: the node in which it is seen. */
   const seen = new Map<string, string>();

@@ -35,14 +35,25 @@ function App() {
   const [colours, setColours] = useKept<"auto" | "light" | "dark">("theme", "auto");
   const [isHelpOpen, openHelp] = useState(false);
   const pending = useRef(false);
+  const again = useRef(false);
 
   const load = useCallback(() => {
-    if (pending.current) return;
+    // What is told meanwhile is asked for afterwards.
+    if (pending.current) { again.current = true; return; }
     pending.current = true;
     ask<Index>("index").then((index) => { setIndex(index); fail(""); }, (error: Error) => fail(error.message))
-      .finally(() => { pending.current = false; });
+      .finally(() => {
+        pending.current = false;
+        if (again.current) { again.current = false; load(); }
+      });
   }, []);
-  useEffect(() => { load(); return live(load, setOn); }, []);
+  useEffect(() => {
+    load();
+    const stop = live(load, setOn);
+    // Whether a run is still under way is not told by the run.
+    const timer = isExported ? undefined : setInterval(load, 15_000);
+    return () => { stop(); clearInterval(timer); };
+  }, []);
 
   const isDark = colours === "dark" || (colours === "auto" && matchMedia("(prefers-color-scheme: dark)").matches);
   document.documentElement.dataset.theme = isDark ? "dark" : "light";

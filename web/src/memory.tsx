@@ -76,6 +76,7 @@ export function Memory({ programs }: { programs: string[] }) {
           {blocks.map((b) => <option value={JSON.stringify(b.path)}>{"· ".repeat(b.path.length)}{b.name}</option>)}</select></label>}
       </div>
       {error && <p class="fault">{error}</p>}
+      {!data && !error && <p class="empty">Planning …</p>}
       {data && at && <>
         <div class="facts">
           <Fact title="peak of the run" value={`${data.is_open ? "≥ " : ""}${bytes(data.peak_bytes)}`} />

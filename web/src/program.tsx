@@ -77,6 +77,7 @@ export function ProgramView({ programs }: { programs: string[] }) {
         </div>
       )}
       {(overview.data?.fault || overview.error || stage.error || other.error) && <p class="fault">{overview.data?.fault ?? overview.error ?? stage.error ?? other.error}</p>}
+      {!stage.data && !stage.error && <p class="empty">Reading …</p>}
       {stage.data && <div class="three">
         <Listing stage={stage.data} rows={compared} selected={selected} found={found} onSelect={pick} />
         <Graph stage={stage.data} selected={selected} changed={changed} onSelect={pick} />

@@ -25,13 +25,16 @@ const when = (time: number) => {
 
 export function Runs({ index }: { index: Index }) {
   const [tab, setTab] = useState<Tab>("curves");
-  const [hidden, hide] = useKept<string[]>("hidden", []);
+  const [chosen, hide] = useKept<string[] | null>("hidden", null);
   const [words, search] = useState("");
   const [runWords, searchRuns] = useState("");
   const [axes, setAxes] = useKept<Axes>("axes", { by: "step", logX: false, logY: false, smoothing: 0, marks: true });
   const [folded, fold] = useState<string[]>([]);
   const [big, enlarge] = useState("");
   const all = index.runs.map((run, i) => ({ run, colour: colourOf(i) }));
+  // Of very many runs, the latest are enough to begin with.
+  const latest = index.runs.toSorted((a, b) => b.last - a.last).slice(0, 16).map((run) => run.name);
+  const hidden = chosen ?? all.map(({ run }) => run.name).filter((name) => !latest.includes(name));
   const listed = all.filter(({ run }) => fits(run.name, runWords));
   const shown = listed.filter(({ run }) => !hidden.includes(run.name));
   const set = (part: Partial<Axes>) => setAxes({ ...axes, ...part });
@@ -124,7 +127,7 @@ export function Runs({ index }: { index: Index }) {
               {!folded.includes(name) && (
                 <div class="cards">
                   {tags.map((tag) => (
-                    <Chart key={tag} tag={tag} axes={axes} version={0} height={big === tag ? 440 : 210} isBig={big === tag} onBig={() => enlarge(big === tag ? "" : tag)}
+                    <Chart key={tag} tag={tag} axes={axes} height={big === tag ? 440 : 210} isBig={big === tag} onBig={() => enlarge(big === tag ? "" : tag)}
                       curves={shown.filter(({ run }) => run.scalars.some((s) => s.tag === tag)).map(({ run, colour }) => (
                         { run: run.name, colour, n: run.scalars.find((s) => s.tag === tag)!.n, events: run.events }
                       ))} />

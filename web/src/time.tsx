@@ -68,6 +68,7 @@ export function Time({ profiles }: { profiles: string[] }) {
         {data && <span class="faint">{data.n} steps, {micros(data.us)}</span>}
       </div>
       {(error || second.error) && <p class="fault">{error ?? second.error}</p>}
+      {!data && !error && <p class="empty">Reading …</p>}
       <article class="card">
         <header><h3>Flame graph by {by}</h3><span class="grow" /><span class="faint line">{over?.text ?? "click to zoom"}</span></header>
         <div class="plot" ref={box}>

@@ -2,7 +2,7 @@
 // Given the command line and the maker of runs to look at, it opens each view, uses it, and prints what it measured.
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -228,6 +228,7 @@ try {
 
   await check("an exported page needs nobody", async () => {
     execFileSync(fluvial, ["view", "runs", "step.flb", "trace.json", "--export", "page.html"], { cwd: folder, stdio: "ignore" });
+    await page.goto("about:blank");
     const asked = [];
     page.on("request", (request) => asked.push(request.url()));
     await page.goto(`file://${join(folder, "page.html")}`);
@@ -237,6 +238,17 @@ try {
     await page.keyboard.press("3");
     await page.locator("canvas.memory").waitFor();
     assert.deepEqual(asked.filter((address) => !address.startsWith("file:") && !address.startsWith("data:")), []);
+  });
+
+  await check("a notebook shows a page inside of its own", async () => {
+    const inside = readFileSync(join(folder, "page.html"), "utf8").replaceAll("&", "&amp;").replaceAll('"', "&quot;");
+    writeFileSync(join(folder, "notebook.html"), `<iframe sandbox="allow-scripts" style="width: 100%; height: 700px" srcdoc="${inside}"></iframe>`);
+    await page.goto(`file://${join(folder, "notebook.html")}`);
+    const frame = page.frameLocator("iframe");
+    await frame.getByRole("button", { name: "Program" }).click();
+    await frame.locator(".graph .node").first().waitFor();
+    await frame.locator(".listing .row").nth(3).click();
+    await frame.locator(".details h2").waitFor();
   });
   assert.deepEqual(faults, []);
 } finally {

@@ -62,14 +62,13 @@ impl Runs {
     pub fn refresh(&mut self, time: Option<Duration>) -> u64 {
         let until = time.map(|time| Instant::now() + time);
         let folders = self.folders.clone();
-        for folder in &folders {
-            let is_only = folders.len() == 1;
-            let stem = folder.canonicalize().unwrap_or_else(|_| folder.clone());
-            let stem = stem.file_name().map_or_else(
-                || folder.display().to_string(),
-                |name| name.to_string_lossy().into_owned(),
-            );
-            self.scan(folder, &stem, is_only, 0);
+        let stems: Vec<String> = folders.iter().map(|folder| stem(folder)).collect();
+        for (folder, stem) in folders.iter().zip(&stems) {
+            // Two folders of one name are told apart by their paths.
+            let is_unique = stems.iter().filter(|other| *other == stem).count() == 1;
+            let whole = folder.display().to_string();
+            let name = if is_unique { stem } else { whole.trim_end_matches('/') };
+            self.scan(folder, name, folders.len() == 1, 0);
         }
         self.is_behind = false;
         for run in self.runs.values_mut() {
@@ -223,6 +222,12 @@ impl Run {
             "machine": self.machine,
         })
     }
+}
+
+/// The last part of a path.
+fn stem(folder: &Path) -> String {
+    let path = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
+    path.file_name().unwrap_or(folder.as_os_str()).to_string_lossy().into_owned()
 }
 
 /// Adds to a list that is bounded; the oldest goes.

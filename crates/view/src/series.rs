@@ -18,7 +18,11 @@ pub struct Point {
 pub struct Series {
     points: Vec<Point>,
     is_sorted: bool,
+    n_back: usize,
 }
+
+/// How often it is told that a curve goes back: where several write it at once, it does so all the time.
+const MOST_BACK: usize = 10;
 
 /// What a picture shows of a curve.
 #[derive(Clone, Copy, Debug)]
@@ -34,13 +38,14 @@ pub struct Window {
 }
 
 impl Series {
-    /// Adds a point, and returns the step before if it was a later one.
+    /// Adds a point, and returns the step before if it was a later one, the first few times.
     pub fn push(&mut self, point: Point) -> Option<i64> {
         let before = self.points.last().map(|last| last.step);
         let is_back = before.filter(|&before| before > point.step);
         self.is_sorted = (self.is_sorted || self.points.is_empty()) && is_back.is_none();
         self.points.push(point);
-        is_back
+        self.n_back += usize::from(is_back.is_some());
+        is_back.filter(|_| self.n_back <= MOST_BACK)
     }
 
     /// How many points there are.

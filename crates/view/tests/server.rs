@@ -222,6 +222,19 @@ fn a_run_is_shown_as_it_grows() {
 }
 
 #[test]
+fn folders_of_one_name_are_told_apart() {
+    let folder = Folder::new();
+    for (at, value) in [("a/runs/x", 1.0), ("b/runs/x", 2.0)] {
+        Writer::new(&folder.0.join(at)).unwrap().scalars([("loss", value)], 1).unwrap();
+    }
+    let both = vec![folder.0.join("a/runs"), folder.0.join("b/runs/")];
+    let server = Server::start(Site::new().runs(both), 0).unwrap();
+    let runs = ask(&server, "index")["runs"].clone();
+    let last = |i: usize| runs[i]["scalars"][0]["last"].clone();
+    assert_eq!((last(0), last(1)), (json!(1.0), json!(2.0)), "{runs}");
+}
+
+#[test]
 fn a_page_is_told_when_there_is_something_new() {
     let folder = Folder::new();
     let mut writer = Writer::new(&folder.0).unwrap();
@@ -351,6 +364,66 @@ fn the_memory_of_a_run_is_shown() {
     let small = ask(&server, "memory?program=small");
     assert_eq!(small["sizes"], json!({"n": 8}));
     assert!(small["peak_bytes"].as_u64() < plan["peak_bytes"].as_u64());
+}
+
+#[test]
+fn values_that_live_at_the_same_time_lie_apart() {
+    use fluvial::prelude::*;
+    let batch = Dim::symbol("batch").unwrap();
+    let x = Type::new(DType::F32, &[batch, Dim::size(8)]).unwrap();
+    let y = Type::new(DType::I64, &[batch]).unwrap();
+    let net = Sequential::new("net")
+        .add(|at| Linear::new(at, 8, 16))
+        .then(relu)
+        .add(|at| Linear::new(at, 16, 4));
+    let adam = Adam::new(net.parameters(), 1e-3);
+    let step = Program::build(&[("x", x), ("y", y)], |inputs| {
+        let logits = net.forward(&inputs[0])?;
+        let loss = cross_entropy(&logits, &inputs[1], None, CrossEntropyOptions::default())?;
+        adam.minimize(&loss)?;
+        Ok(vec![loss])
+    });
+    let server = Server::start(Site::new().program("step", step.unwrap()), 0).unwrap();
+    let plan = ask(&server, "memory?program=step&size.batch=64");
+    let arena = plan["block"]["arena_bytes"].as_u64().unwrap();
+    let number = |value: &Json, key: &str| value[key].as_u64().unwrap();
+    let all: Vec<&Json> = plan["block"]["values"].as_array().unwrap().iter().collect();
+    let placed: Vec<[u64; 4]> = all
+        .iter()
+        .filter(|value| value["at"].is_u64())
+        .map(|v| {
+            [
+                number(v, "from"),
+                number(v, "to"),
+                number(v, "at"),
+                number(v, "at") + number(v, "bytes"),
+            ]
+        })
+        .collect();
+    assert!(placed.len() > 5, "{plan}");
+    for (i, a) in placed.iter().enumerate() {
+        assert!(a[3] <= arena);
+        for b in &placed[..i] {
+            let at_once = a[0] <= b[1] && b[0] <= a[1];
+            let in_one_place = a[2] < b[3] && b[2] < a[3];
+            assert!(!(at_once && in_one_place), "{a:?} {b:?}");
+        }
+    }
+    // What is held at once is never more than what the plan says the run needs.
+    let n_steps = plan["block"]["steps"].as_array().unwrap().len() as u64;
+    let held = |step: u64| -> u64 {
+        let lives = |v: &&&Json| number(v, "from") <= step && step <= number(v, "to");
+        all.iter().filter(lives).map(|v| number(v, "bytes")).sum()
+    };
+    let most = (0..=n_steps).map(held).max().unwrap();
+    assert!(
+        most > 0 && most <= plan["peak_bytes"].as_u64().unwrap() + 4096,
+        "{most} {}",
+        plan["peak_bytes"]
+    );
+    // The layers of the model own most of it.
+    let steps = plan["block"]["steps"].as_array().unwrap();
+    assert!(steps.iter().any(|step| step["layer"] == "net.0"));
 }
 
 #[test]

@@ -20,7 +20,7 @@ from . import values
 LEFT_OUT = {
     "fluvial.debug": "waits for a debugger",
     "fluvial.__main__": "the command line ends the process",
-    "fluvial.summary.serve": "waits for a browser",
+    "fluvial.view": "opens a browser",
     "fluvial.set_mode": "changes what later calls are",
     "fluvial.Executor.close": "belongs to Fluid's mode, which is not set",
     "fluvial.imperative.Layer.register_forward_hook": "Python's own",
