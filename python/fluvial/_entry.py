@@ -6,7 +6,8 @@ import threading
 
 from . import _core
 from ._fault import fault
-from ._results import Call, Output, change_after_failure, value_of
+from ._left import change_after_failure
+from ._results import Call, Output, value_of
 from ._signature import size_places
 from ._tree import is_tensor
 
@@ -57,8 +58,10 @@ class Entry:
         self._tracked = outer.tracked if goes_back or outer.asks_tracked else None
         self._lock = threading.RLock()
         outer.forget()
+        #: Whether an optimizer remembers something in it for the values of one scope.
+        self._of_scope = program._is_of_scope
         looks = (self._fast, self._numbers, gradients, self._n_objects, self._tracked)
-        self._plain = not self.captured and not self._same and all(look is None for look in looks)
+        self._plain = not self._of_scope and not self.captured and not self._same and all(look is None for look in looks)
         self._alone = not effects and type(form) is Output and form.number == 0
         #: What the program takes for granted beside its pattern.
         self.guards: list[Guard] = []
@@ -95,6 +98,8 @@ class Entry:
             return tensors, None
         computed = None
         try:
+            if self._of_scope and not self.program._is_here:
+                return None
             if self._numbers is not None:
                 computed = self._numbers(numbers)
                 if computed is None:
@@ -135,6 +140,8 @@ class Entry:
 
     def broken(self, numbers: list) -> str | None:
         """Why it cannot be used now."""
+        if self._of_scope and not self.program._is_here:
+            return "an optimizer remembers something for the values of another scope"
         if not self.phases.hold():
             return MADE_INSIDE if self.makes_layers else "a layer or an optimizer has changed"
         if self.gradients is not None and not self.gradients.hold():

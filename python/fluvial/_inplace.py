@@ -1,7 +1,8 @@
 """Methods with a trailing underscore, which change the tensor they are called on, and `+=` of leaves.
 
-The object gets a new value, as by `x[...] = value`: all who hold the object see it, and nobody who holds a view of it,
-a row, or another tensor made from it. A leaf is changed inside `fl.no_grad()` only.
+The object gets a new value, as by `x[...] = value`: all who hold the object see it. If it is a part of another tensor, or the
+same elements in another shape, that one is changed, too: `x[0].zero_()`, `x.view(-1)[0] = 1.0`. Other parts that were taken
+before keep what they have, until they are changed in place themselves. A leaf is changed inside `fl.no_grad()` only.
 """
 
 from __future__ import annotations
@@ -65,6 +66,7 @@ def changing(name: str) -> Callable[..., Tensor]:
         name: The name of the method.
     """
     def method(self: Tensor, *args: Any, **options: Any) -> Tensor:
+        self._renew()
         return put(self, getattr(self, name)(*args, **options))
 
     method.__name__ = method.__qualname__ = f"{name}_"
@@ -79,6 +81,7 @@ def add_(self: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
         other: A tensor or a number.
         alpha: The factor.
     """
+    self._renew()
     return put(self, _core.add(self, other if alpha == 1 else _core.mul(other, alpha)))
 
 
@@ -89,6 +92,7 @@ def sub_(self: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
         other: A tensor or a number.
         alpha: The factor.
     """
+    self._renew()
     return put(self, _core.sub(self, other if alpha == 1 else _core.mul(other, alpha)))
 
 

@@ -93,11 +93,12 @@ class Paths:
     def fails(self, inputs: list[Tensor]) -> bool:
         """Whether one of the calls that may fail so far does, in the call at hand."""
         self.checks = True
+        program = _program_of([], True)
         try:
-            _run(_program_of([], True), inputs)
+            found = _run(program.compile(single=False), inputs)
         except Exception:
             return True
-        return False
+        return not _all_hold(list(program.outputs), found)
 
     def decided(self) -> Decided | None:
         """What calls have to look at; nothing if no test was decided. It is asked where the program is complete."""
@@ -117,7 +118,7 @@ class Decided:
     """The tests of a program for one path."""
 
     def __init__(self, program: _core.Program, lines: list[str], answers: list[Any]) -> None:
-        self._run = program.compile(single=False)
+        self._names, self._run = list(program.outputs), program.compile(single=False)
         self._lines, self._answers = lines, answers
         #: The line of the test that came out otherwise last.
         self._other: str | None = None
@@ -129,6 +130,9 @@ class Decided:
             if value.item() != answer:
                 self._other = line
                 return False
+        if not _all_hold(self._names, found):
+            self._other = None
+            return False
         return True
 
     def why(self) -> str | None:
@@ -145,6 +149,11 @@ def _program_of(values: list[Tensor], checks: bool = False) -> _core.Program:
         return _core.program_of(values, checks)
     finally:
         _core.on_fault(at_fault)
+
+
+def _all_hold(names: list[str], found: Any) -> bool:
+    """Whether the conditions hold that are among the outputs of a program."""
+    return all(value.item() for name, value in zip(names, found) if name.startswith("holds"))
 
 
 def _run(program: Any, inputs: list[Tensor]) -> Any:

@@ -136,6 +136,27 @@ class Tagged(Output):
         return object_of(call, tag, call.outputs[self.number])
 
 
+class Part(Output):
+    """An output of the program that line by line is a part of a tensor of the caller's, or of another result."""
+
+    def value(self, call: Call) -> Any:
+        return _as_part(super().value(call))
+
+
+class TaggedPart(Tagged):
+    """The same, where the tag of the run may name another object."""
+
+    def value(self, call: Call) -> Any:
+        found = super().value(call)
+        return _as_part(found) if found is call.outputs[self.number] else found
+
+
+def _as_part(tensor: Tensor) -> Tensor:
+    # Line by line a change of it would reach the whole.
+    _core.mark_part(tensor)
+    return tensor
+
+
 class Constant(Form):
     """A tensor that does not depend on the inputs; each call gives one of its own."""
 
@@ -379,6 +400,7 @@ class Results:
         made = [self._effect(slot, before) for slot, before in touched]
         if self.checks:
             self._check_tensors()
+        self._mark_parts()
         return [effect for effect in made if effect is not None]
 
     def _check_tensors(self) -> None:
@@ -391,6 +413,13 @@ class Results:
             for other in (ref() for ref in LOCAL.perhaps.of(tensor)):
                 if is_tensor(other) and other is not tensor and self._is_seen(other):
                     raise self._unknown("tensor")
+
+    def _mark_parts(self) -> None:
+        """Has results know that they are parts of tensors that are given or the user's."""
+        for value in self._alive:
+            form = self._numbers[id(value)]
+            if type(form) in (Output, Tagged) and any(map(self._is_seen, _core.wholes(value))):
+                form.__class__ = Part if type(form) is Output else TaggedPart
 
     def _is_seen(self, tensor: Tensor) -> bool:
         """Whether a tensor is one that the function gives, or one of the user's."""
@@ -523,59 +552,3 @@ def _is_plain(value: Any) -> bool:
 def _change_set(members: set, added: frozenset, removed: frozenset) -> None:
     members -= removed
     members |= added
-
-
-# Runs that fail ----------------------------------------------------------------------------------------
-
-#: What notes of the program are called that say what the lines have left where a call may fail.
-_LEFT = "@left"
-
-
-def note_changes(outer: Outer) -> None:
-    """Notes what the lines have changed of the user's objects so far, for a run that fails at the next call."""
-    world = outer.world
-    if not world.touched:
-        return
-    results = Results(outer)
-    world.left.append(results.effects())
-    _core.note_value(_LEFT, _core.tensor(len(world.left), "int64"))
-    for i, output in enumerate(results.outputs):
-        _core.note_value(f"{_LEFT}.{i}", output)
-
-
-def change_after_failure(
-    told: list[tuple[str, Tensor]],
-    left: list[list[Callable[[Call], None]]],
-    inputs: list[Tensor],
-    arguments: Any,
-    numbers: tuple | None,
-) -> None:
-    """Changes the user's objects as the lines before the fault have.
-
-    Args:
-        told: What the notes of the run say.
-        left: What the lines have changed before each call that may fail.
-        inputs: Those of the program.
-        arguments: Those of the function.
-        numbers: What was computed for the call of open numbers.
-    """
-    found: dict[str, Tensor] = {}
-    for name, value in told:
-        # The innermost block comes first.
-        found.setdefault(name, value)
-    if _LEFT not in found:
-        return
-    outputs = _Noted(found)
-    call = Call(inputs, outputs, arguments, numbers)  # type: ignore[arg-type]
-    for effect in left[int(found[_LEFT].item()) - 1]:
-        effect(call)
-
-
-class _Noted:
-    """The outputs of a run that has failed, as far as notes say them."""
-
-    def __init__(self, found: dict[str, Tensor]) -> None:
-        self.found = found
-
-    def __getitem__(self, number: int) -> Tensor:
-        return self.found[f"{_LEFT}.{number}"]

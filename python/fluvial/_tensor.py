@@ -64,8 +64,7 @@ _TYPES = {
 
 
 def view(self: Tensor, *shape: Any) -> Tensor:
-    """The same elements in another shape: `reshape` under PyTorch's name. Since no op changes a tensor, nobody can tell a
-    view from a copy.
+    """The same elements in another shape: `reshape` under PyTorch's name. If it is changed in place, so is the tensor.
 
     Args:
         *shape: Its sizes, one by one or as a tuple; -1 follows from the others.
@@ -107,12 +106,12 @@ def clone(self: Tensor) -> Tensor:
     """
     if type(self) is Tensor and not self.is_leaf and not self._is_number:
         return self.__copy__()
-    return _core.reshape(self, self.shape)
+    return _core.reshape(self, self.shape).__copy__()
 
 
 def contiguous(self: Tensor) -> Tensor:
-    """The tensor itself."""
-    return self
+    """The tensor itself; of a part of another one the same elements, which cannot be changed in place."""
+    return _core.same_elements(self) if _core.wholes(self) else self
 
 
 def is_contiguous(self: Tensor) -> builtins.bool:

@@ -392,16 +392,61 @@ class TestLayersMadeInAStep:
             return loss
 
         made = fl.function(step) if is_function else step
-        return [made(fl.ones((2, 3))).item() for _ in range(n)], made
+        found = []
+        for _ in range(n):
+            try:
+                found.append(made(fl.ones((2, 3))).item())
+            except fl.StateError as error:
+                assert "made anew in each step" in str(error)
+                found.append("refused")
+        return found, made
 
-    def test_both_modes_have_the_same_losses_and_it_is_told(self):
-        by_line, _ = self.losses(False, 2)
-        with pytest.raises(fl.StateError, match="made anew in each step"):
-            self.losses(False, 3)
-        with pytest.warns(RuntimeWarning, match="makes a layer.*\n.*outside of the function") as told:
-            built, function = self.losses(True, 4)
-        assert built[:2] == by_line and len(told) == 1
-        assert len(function.programs) == 1
+    def test_both_modes_have_the_same_losses_and_refuse_it(self):
+        by_line, _ = self.losses(False, 5)
+        assert by_line[2:] == ["refused"] * 3
+        with pytest.warns(RuntimeWarning, match="makes a layer.*\n.*outside of the function"):
+            built, function = self.losses(True, 5)
+        assert built == by_line
+        assert len(function.programs) <= 1
+
+    @pytest.mark.parametrize("is_function", [False, True])
+    def test_moments_go_with_the_values_of_a_scope(self, is_function):
+        optimizer = fl.optimizer.SGD(learning_rate=0.1, momentum=0.9)
+
+        def step(x):
+            loss = fl.mean(fl.layers.fc(x, 2, name="fc") ** 2)
+            optimizer.minimize(loss)
+            return loss
+
+        run = fl.function(step) if is_function else step
+
+        def losses(scope, n):
+            with scope:
+                return [run(fl.ones((2, 3))).item() for _ in range(n)]
+
+        first, second, alone = fl.State(), fl.State(), fl.State()
+        for scope in (first, second, alone):
+            with scope:
+                fl.seed(5)
+        found = [losses(first, 2), losses(second, 2), losses(first, 2), losses(second, 2)]
+        assert found[0] == found[1] and found[2] == found[3]
+        optimizer = fl.optimizer.SGD(learning_rate=0.1, momentum=0.9)
+        run = step
+        assert losses(alone, 4) == found[0] + found[2]
+
+    def test_a_program_is_refused_where_its_moments_are_not(self):
+        optimizer = fl.optimizer.SGD(learning_rate=0.1, momentum=0.9)
+
+        def step(x):
+            loss = fl.mean(fl.layers.fc(x, 2, name="fc") ** 2)
+            optimizer.minimize(loss)
+            return loss
+
+        with fl.State():
+            program = fl.build(step, {"x": "f32[2, 3]"})
+            program(fl.ones((2, 3)))
+        with fl.State(), pytest.raises(fl.StateError, match="remembers for the values of another scope"):
+            program(fl.ones((2, 3)))
 
     @pytest.mark.parametrize("kind", [MakesAtFirstCall, MakesWhereNoneWas])
     def test_layers_that_stay_are_built_once(self, kind):

@@ -174,6 +174,21 @@ impl Block {
         reached
     }
 
+    /// By result: whether a gradient reaches, in any run, one of the parameters that are `sure` to have a history.
+    pub fn surely(&self, sure: &[bool]) -> Vec<bool> {
+        let mut known = vec![false; self.types.len()];
+        known[..sure.len()].copy_from_slice(sure);
+        for call in &self.calls {
+            let inputs: SmallVec<[bool; 4]> =
+                call.inputs.iter().map(|&id| known[id as usize]).collect();
+            let is_sure = call.op.surely(&inputs);
+            for (i, id) in call.outputs().enumerate() {
+                known[id as usize] = is_sure(i) && self.types[id as usize].is_float();
+            }
+        }
+        self.results.iter().map(|&id| known[id as usize]).collect()
+    }
+
     /// The block with other results.
     pub fn with_results(&self, results: Vec<ValueId>) -> Block {
         Block { results, facts: OnceLock::new(), ..self.clone() }

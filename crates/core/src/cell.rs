@@ -45,6 +45,8 @@ struct Inner {
     held: Mutex<Held>,
     /// The number of the thread that has its turn with it; 0 for none.
     turn: AtomicU64,
+    /// The number of the scope with whose values it goes; 0 for any.
+    scope: AtomicU64,
 }
 
 /// A cell that may be gone.
@@ -102,7 +104,19 @@ impl Cell {
     pub fn new(label: impl Into<Arc<str>>) -> Cell {
         let held = Held { var: None, role: Role::Buffer, version: 0, leaf: Arc::default() };
         let (label, held) = (Mutex::new(label.into()), Mutex::new(held));
-        Cell(Arc::new(Inner { label, held, turn: AtomicU64::new(0) }))
+        let (turn, scope) = (AtomicU64::new(0), AtomicU64::new(0));
+        Cell(Arc::new(Inner { label, held, turn, scope }))
+    }
+
+    /// Says that it goes with the values that a scope has by name: a program that is bound to it runs there only.
+    pub fn belongs_to(&self, scope: &state::State) {
+        self.0.scope.store(scope.number(), std::sync::atomic::Ordering::Relaxed);
+    }
+
+    /// The number of the scope that it [belongs to](Cell::belongs_to).
+    pub(crate) fn scope(&self) -> Option<u64> {
+        let scope = self.0.scope.load(std::sync::atomic::Ordering::Relaxed);
+        (scope != 0).then_some(scope)
     }
 
     /// A cell with this value.

@@ -198,6 +198,13 @@ pub trait Op: Attributes {
         None
     }
 
+    /// For ops that own blocks: which outputs have a history in any run, if these inputs have one. Of others nothing is
+    /// said.
+    fn surely_tracked(&self, inputs: &[bool]) -> Vec<bool> {
+        let _ = inputs;
+        Vec::new()
+    }
+
     /// For ops that own blocks: the outputs, computed with `bind` on the blocks' calls, so that a
     /// recording tape sees inside. Other ops return nothing.
     fn unroll(&self, inputs: &[&Var]) -> Result<Option<Outputs>> {
@@ -471,6 +478,14 @@ impl OpRef {
     /// Shares an op.
     pub fn new(op: impl Op) -> OpRef {
         OpRef::Shared(Arc::new(op))
+    }
+
+    /// By number: whether an output has a history in any run, if these inputs have one.
+    pub(crate) fn surely(&self, inputs: &[bool]) -> impl Fn(usize) -> bool + use<> {
+        let passes = !matches!(self.grad(), Grad::Stop);
+        let by_blocks = (!self.blocks().is_empty()).then(|| self.surely_tracked(inputs));
+        let any = inputs.contains(&true);
+        move |i| passes && by_blocks.as_ref().map_or(any, |outputs| outputs.get(i) == Some(&true))
     }
 
     /// The op as its own type.

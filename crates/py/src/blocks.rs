@@ -238,7 +238,8 @@ fn vmap_of(
 ///
 /// Args:
 ///     values: Its outputs, in this order.
-///     checks: Whether it has to fail where the one being built may fail so far; what such calls give are further outputs.
+///     checks: Whether it has to fail where the one being built may fail so far. What such calls give are further outputs, and
+///         so are conditions that have to hold, which are called `holds` and a number.
 #[pyfunction]
 #[pyo3(signature = (values, checks=false))]
 fn program_of(py: Python<'_>, values: Vec<Bound<'_, PyAny>>, checks: bool) -> PyResult<Program> {
@@ -249,9 +250,15 @@ fn program_of(py: Python<'_>, values: Vec<Bound<'_, PyAny>>, checks: bool) -> Py
         let failing = program.main.calls.iter().zip(program.main.failing_calls());
         let failing = failing.filter(|(call, fails)| checks && **fails && call.n_outputs > 0);
         let further: Vec<_> = failing.map(|(call, _)| call.first_output).collect();
-        for (number, id) in further.into_iter().enumerate() {
-            program.main.results.push(id);
-            program.outputs.push(format!("check{number}").into());
+        let is_assert =
+            |call: &&core::Call| checks && call.op.downcast::<ops::host::Assert>().is_some();
+        let asserts = program.main.calls.iter().filter(is_assert);
+        let conditions: Vec<_> = asserts.filter_map(|call| call.inputs.first().copied()).collect();
+        for (name, ids) in [("check", further), ("holds", conditions)] {
+            for (number, id) in ids.into_iter().enumerate() {
+                program.main.results.push(id);
+                program.outputs.push(format!("{name}{number}").into());
+            }
         }
         let names: Vec<_> = program.outputs.clone();
         let names: Vec<&str> = names.iter().map(|name| &**name).collect();

@@ -9,7 +9,7 @@ use crate::args::{Arg, NumberArg};
 use crate::sequence::{DEPTH, FEW, List};
 use crate::tensor::Tensor;
 use crate::types::{DTypeArg, ShapeArg, type_of};
-use crate::{args, array, call, dlpack, errors};
+use crate::{array, call, dlpack, errors};
 
 /// A tensor with these elements.
 ///
@@ -81,7 +81,7 @@ pub fn of_lists(data: &Bound<'_, PyAny>, dtype: Option<DTypeArg>) -> PyResult<Va
     Ok(Var::new(tensor))
 }
 
-/// Nested lists as one value by ops, if they hold tensors that are more than their elements.
+/// Nested lists as one value by ops, if they hold tensors: these keep their element types, gradients and places in programs.
 pub fn stacked(data: &Bound<'_, PyAny>) -> PyResult<Option<Var>> {
     static STACK: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     if !holds_values(data, 0) {
@@ -97,7 +97,7 @@ fn holds_values(data: &Bound<'_, PyAny>, depth: usize) -> bool {
         return false;
     }
     let is_value =
-        |part: &Bound<'_, PyAny>| args::is_more_than_numbers(part) || holds_values(part, depth + 1);
+        |part: &Bound<'_, PyAny>| part.is_instance_of::<Tensor>() || holds_values(part, depth + 1);
     match (data.cast::<PyList>(), data.cast::<PyTuple>()) {
         (Ok(list), _) => list.iter().any(|part| is_value(&part)),
         (_, Ok(tuple)) => tuple.iter().any(|part| is_value(&part)),

@@ -211,10 +211,17 @@ impl Compiled {
         names.join(", ")
     }
 
+    /// The program on the scope at hand.
+    fn here(&self, py: Python<'_>) -> PyResult<Executor> {
+        let state = core::state::current();
+        self.executor.check_scope(&state).map_err(|error| errors::raise(py, error))?;
+        Ok(self.executor.on(state))
+    }
+
     /// Applies the program: it runs compiled, as one node of the tape if gradients may be asked for, and becomes a
     /// part of a program that is being built.
     pub fn run(&self, py: Python<'_>, vars: Vec<Var>) -> PyResult<Vec<Var>> {
-        let executor = self.executor.on(core::state::current());
+        let executor = self.here(py)?;
         let (rows, profiler) = (trace::current(), profile::current());
         let _watch = interrupt::watch();
         // A signal that came before, and that Python has not looked at yet.
@@ -236,7 +243,7 @@ impl Compiled {
         if !self.donated.contains(&true) || core::mode() == Mode::Building {
             return Ok(false);
         }
-        let executor = self.executor.on(core::state::current());
+        let executor = self.here(py)?;
         let is_recorded = call::run_long(py, || executor.records(vars, self.records_parameters))?;
         Ok(!is_recorded)
     }
@@ -274,7 +281,7 @@ impl Compiled {
         checkpoints: &Checkpoints,
         resume: bool,
     ) -> PyResult<Vec<Var>> {
-        let executor = self.executor.on(core::state::current());
+        let executor = self.here(py)?;
         let names: Vec<String> = self.inputs.iter().map(|(name, _)| name.to_string()).collect();
         let _watch = interrupt::watch();
         // A signal that came before, and that Python has not looked at yet.

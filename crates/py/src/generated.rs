@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 use crate::args::{FloatArg, NumberArg};
 use crate::sequence::{FEW, List, MANY};
-use crate::tensor::Tensor;
+use crate::tensor::{Step, Tensor};
 use crate::types::{DTypeArg, DimArg, PerAxisArg, ShapeArg, TypeArg, WholeArg, WholesArg};
 use crate::{args, call};
 
@@ -1009,9 +1009,10 @@ fn broadcast_tensors(py: Python<'_>, tensors: &Bound<'_, PyAny>) -> PyResult<Vec
 #[pyfunction]
 #[pyo3(signature = (x, shape))]
 fn broadcast_to(py: Python<'_>, x: &Bound<'_, PyAny>, shape: ShapeArg) -> PyResult<Tensor> {
+    let whole = x;
     let x = args::var(x)?;
     let run = || ops::broadcast_to(&x, &shape.0);
-    call::run(py, &[&x], run).map(Tensor::new)
+    call::run(py, &[&x], run).and_then(|var| Tensor::seen_of(whole, Step::Other("broadcast_to"), var))
 }
 
 /// The first value in training, and the second in a program made
@@ -1113,9 +1114,10 @@ fn cholesky(py: Python<'_>, x: &Bound<'_, PyAny>, upper: bool) -> PyResult<Tenso
 #[pyfunction]
 #[pyo3(signature = (x, count, axis=0))]
 fn chunk(py: Python<'_>, x: &Bound<'_, PyAny>, count: usize, axis: i64) -> PyResult<Vec<Tensor>> {
+    let whole = x;
     let x = args::var(x)?;
     let run = || ops::chunk(&x, count, axis);
-    call::run(py, &[&x], run).map(|outputs| outputs.into_iter().map(Tensor::new).collect())
+    call::run(py, &[&x], run).and_then(|outputs| Tensor::parts_of(whole, outputs, "chunk"))
 }
 
 /// Precision, recall and F1 score (`f32[1]`) of the chunks in `inference` against those in `label`, then the number
@@ -1785,9 +1787,10 @@ fn diagonal(
     axis_a: i64,
     axis_b: i64,
 ) -> PyResult<Tensor> {
+    let whole = x;
     let x = args::var(x)?;
     let run = || ops::diagonal(&x, offset, axis_a, axis_b);
-    call::run(py, &[&x], run).map(Tensor::new)
+    call::run(py, &[&x], run).and_then(|var| Tensor::seen_of(whole, Step::Other("diagonal"), var))
 }
 
 /// The derivative of `lgamma`; NaN at negative whole numbers. Integers become
@@ -2340,9 +2343,10 @@ fn feature_alpha_dropout(py: Python<'_>, x: &Bound<'_, PyAny>, p: FloatArg) -> P
 #[pyfunction]
 #[pyo3(signature = (x, start=0, end=-1))]
 fn flatten(py: Python<'_>, x: &Bound<'_, PyAny>, start: i64, end: i64) -> PyResult<Tensor> {
+    let whole = x;
     let x = args::var(x)?;
     let run = || ops::flatten(&x, start, end);
-    call::run(py, &[&x], run).map(Tensor::new)
+    call::run(py, &[&x], run).and_then(|var| Tensor::seen_of(whole, Step::Reshape(var.dims().to_vec()), var))
 }
 
 /// Some axes backwards; all, if none are named. No copy.
@@ -4653,9 +4657,10 @@ fn movedim(
     source: List<i64, FEW>,
     destination: List<i64, FEW>,
 ) -> PyResult<Tensor> {
+    let whole = x;
     let x = args::var(x)?;
     let run = || ops::movedim(&x, &source, &destination);
-    call::run(py, &[&x], run).map(Tensor::new)
+    call::run(py, &[&x], run).and_then(|var| Tensor::seen_of(whole, Step::Other("movedim"), var))
 }
 
 /// The squared differences of `input` and `target`, reduced.
@@ -4831,9 +4836,10 @@ fn narrow(
     start: DimArg,
     len: DimArg,
 ) -> PyResult<Tensor> {
+    let whole = x;
     let x = args::var(x)?;
     let run = || ops::narrow(&x, axis, start.0, len.0);
-    call::run(py, &[&x], run).map(Tensor::new)
+    call::run(py, &[&x], run).and_then(|var| Tensor::seen_of(whole, Step::Other("narrow"), var))
 }
 
 /// The loss of noise-contrastive estimation, `[batch, 1]`: how badly the labels are told from classes that were
@@ -5117,9 +5123,10 @@ fn permutation(py: Python<'_>, n: DimArg) -> PyResult<Tensor> {
 #[pyfunction]
 #[pyo3(signature = (x, axes))]
 fn permute(py: Python<'_>, x: &Bound<'_, PyAny>, axes: List<i64, FEW>) -> PyResult<Tensor> {
+    let whole = x;
     let x = args::var(x)?;
     let run = || ops::permute(&x, &axes);
-    call::run(py, &[&x], run).map(Tensor::new)
+    call::run(py, &[&x], run).and_then(|var| Tensor::seen_of(whole, Step::Permute(axes.to_vec()), var))
 }
 
 /// The Moore-Penrose inverses of the matrices in the last two axes. Singular values up to `rcond`
@@ -5651,9 +5658,10 @@ fn replicate(py: Python<'_>, xs: &Bound<'_, PyAny>) -> PyResult<Vec<Tensor>> {
 #[pyfunction]
 #[pyo3(signature = (x, shape))]
 fn reshape(py: Python<'_>, x: &Bound<'_, PyAny>, shape: ShapeArg) -> PyResult<Tensor> {
+    let whole = x;
     let x = args::var(x)?;
     let run = || ops::reshape(&x, &shape.0);
-    call::run(py, &[&x], run).map(Tensor::new)
+    call::run(py, &[&x], run).and_then(|var| Tensor::seen_of(whole, Step::Reshape(var.dims().to_vec()), var))
 }
 
 /// `a` with its bits moved down by `b` places and its sign kept, broadcast; zero or -1 if that is
@@ -6808,9 +6816,10 @@ fn slice(
     stop: Option<i64>,
     step: i64,
 ) -> PyResult<Tensor> {
+    let whole = x;
     let x = args::var(x)?;
     let run = || ops::slice(&x, axis, start, stop, step);
-    call::run(py, &[&x], run).map(Tensor::new)
+    call::run(py, &[&x], run).and_then(|var| Tensor::seen_of(whole, Step::Other("slice"), var))
 }
 
 /// The signs of the determinants of the matrices in the last two axes, and the logarithms of their
@@ -7009,9 +7018,10 @@ fn split(
     sizes: ShapeArg,
     axis: i64,
 ) -> PyResult<Vec<Tensor>> {
+    let whole = x;
     let x = args::var(x)?;
     let run = || ops::split(&x, &sizes.0, axis);
-    call::run(py, &[&x], run).map(|outputs| outputs.into_iter().map(Tensor::new).collect())
+    call::run(py, &[&x], run).and_then(|outputs| Tensor::parts_of(whole, outputs, "split"))
 }
 
 /// The rows of `x` (slices along its first axis) where `mask` holds, and the others, both in
@@ -7081,9 +7091,10 @@ fn square_error_cost(
 #[pyfunction]
 #[pyo3(signature = (x, axes))]
 fn squeeze(py: Python<'_>, x: &Bound<'_, PyAny>, axes: List<i64, FEW>) -> PyResult<Tensor> {
+    let whole = x;
     let x = args::var(x)?;
     let run = || ops::squeeze(&x, &axes);
-    call::run(py, &[&x], run).map(Tensor::new)
+    call::run(py, &[&x], run).and_then(|var| Tensor::seen_of(whole, Step::Reshape(var.dims().to_vec()), var))
 }
 
 /// Tensors of one shape along a new axis.
@@ -7343,9 +7354,10 @@ fn trace(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 #[pyfunction]
 #[pyo3(signature = (x, axis_a, axis_b))]
 fn transpose(py: Python<'_>, x: &Bound<'_, PyAny>, axis_a: i64, axis_b: i64) -> PyResult<Tensor> {
+    let whole = x;
     let x = args::var(x)?;
     let run = || ops::transpose(&x, axis_a, axis_b);
-    call::run(py, &[&x], run).map(Tensor::new)
+    call::run(py, &[&x], run).and_then(|var| Tensor::seen_of(whole, Step::Transpose(axis_a, axis_b), var))
 }
 
 /// The solution of `a x = b` for a lower triangular `a`, of shape `[.., n, n]`, and a `b` of shape
@@ -7487,9 +7499,10 @@ fn truncated_normal(
 #[pyfunction]
 #[pyo3(signature = (x, axis=0))]
 fn unbind(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Vec<Tensor>> {
+    let whole = x;
     let x = args::var(x)?;
     let run = || ops::unbind(&x, axis);
-    call::run(py, &[&x], run).map(|outputs| outputs.into_iter().map(Tensor::new).collect())
+    call::run(py, &[&x], run).and_then(|outputs| Tensor::parts_of(whole, outputs, "unbind"))
 }
 
 /// The windows of images `[batch, channels, height, width]` (or without the batch) as the columns of
@@ -7512,10 +7525,11 @@ fn unfold(
     padding: PerAxisArg,
     stride: PerAxisArg,
 ) -> PyResult<Tensor> {
+    let whole = x;
     let x = args::var(x)?;
     let options = ops::UnfoldOptions { dilation: dilation.0, padding: padding.0, stride: stride.0 };
     let run = || ops::unfold(&x, kernel.0, options);
-    call::run(py, &[&x], run).map(Tensor::new)
+    call::run(py, &[&x], run).and_then(|var| Tensor::seen_of(whole, Step::Other("unfold"), var))
 }
 
 /// All windows of `size` neighbours along an axis, `step` apart: the axis counts the windows, a new
@@ -7576,9 +7590,10 @@ fn unique(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<(Tensor, Tensor, Ten
 #[pyfunction]
 #[pyo3(signature = (x, axis))]
 fn unsqueeze(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor> {
+    let whole = x;
     let x = args::var(x)?;
     let run = || ops::unsqueeze(&x, axis);
-    call::run(py, &[&x], run).map(Tensor::new)
+    call::run(py, &[&x], run).and_then(|var| Tensor::seen_of(whole, Step::Reshape(var.dims().to_vec()), var))
 }
 
 /// The variance over some axes; over all, if none are named: the sum of squared distances from the

@@ -243,7 +243,7 @@ fn leaf_input(py: Python<'_>, input: &Tensor, tensor: &Tensor) -> PyResult<Optio
     core::inputs_are_said();
     if !var.is_leaf() {
         if var.is_tracked() {
-            core::tracked_input(&input);
+            core::tracked_input(&input, &var);
         }
         return Ok(None);
     }

@@ -12,10 +12,16 @@ use crate::sizes::whole;
 use crate::types::{DTypeArg, run_number};
 use crate::{array, call, create, errors};
 
-/// The part of `x` that the key names.
-pub fn get(x: &Var, key: &Bound<'_, PyAny>) -> PyResult<Var> {
+/// The part of `x` that the key names, and the index by which it is the same elements; a copy has none.
+pub fn get(x: &Var, key: &Bound<'_, PyAny>) -> PyResult<(Var, Option<Vec<Index>>)> {
     let index = parts(key)?;
-    call::run(key.py(), &[x], || getitem(x, &index))
+    let found = call::run(key.py(), &[x], || getitem(x, &index))?;
+    let is_place = |part: &Index| match part {
+        Index::Tensor(at) => at.rank() == 0 && at.dtype() != DType::Bool,
+        _ => true,
+    };
+    let is_part = index.iter().all(is_place);
+    Ok((found, is_part.then_some(index)))
 }
 
 /// `x` with a value in the place of the part that the key names.

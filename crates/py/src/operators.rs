@@ -3,6 +3,7 @@
 use fluvial::core::{Attributes, Elementwise, Loc, OpRef, Result, Var, bind_at, structural};
 use fluvial::ops::{binary, matmul};
 use pyo3::basic::CompareOp;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use crate::args::{Arg, Meets};
@@ -105,5 +106,13 @@ fn apply<'py>(
         }
         Some(arg) => run(&own, &arg.met(py, own.dtype(), meets)?),
         None => Ok(py.NotImplemented().into_bound(py)),
+    }
+}
+
+/// Refuses the third argument of `pow`.
+pub fn no_modulo(modulo: &Bound<'_, PyAny>) -> PyResult<()> {
+    match modulo.is_none() {
+        true => Ok(()),
+        false => Err(PyTypeError::new_err("a power of a tensor has no modulus")),
     }
 }

@@ -148,6 +148,18 @@ impl Program {
         Ok(State(core::state::current().bound_to(&self.core(py)?.bound())))
     }
 
+    /// Whether an optimizer remembers something in it for the values of one scope.
+    #[getter]
+    fn _is_of_scope(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(self.core(py)?.scope().is_some())
+    }
+
+    /// Whether the scope at hand is the one that it can run in.
+    #[getter]
+    fn _is_here(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(self.core(py)?.check_scope(&core::state::current()).is_ok())
+    }
+
     /// The program as if it came from a file: its states are looked up by name, in the scope that it
     /// runs on.
     fn unbound(&self, py: Python<'_>) -> PyResult<Program> {

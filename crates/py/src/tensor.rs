@@ -3,8 +3,10 @@
 mod held;
 mod leaf;
 mod outer;
+mod part;
 
-use std::cell::UnsafeCell;
+use std::cell::{Cell, UnsafeCell};
+use std::sync::Arc;
 
 use fluvial::core::{Error, GradOptions, structural};
 use fluvial::ops::{self, binary, unary};
@@ -15,9 +17,10 @@ use pyo3::types::{PyDict, PyIterator, PyTuple};
 
 use held::Held;
 pub use held::Stands;
+pub use part::Step;
 
 use crate::hooks::{self, Hook};
-use crate::operators::{Side, compare, elementwise, negative, product};
+use crate::operators::{Side, compare, elementwise, negative, no_modulo, product};
 use crate::types::{DType as PyDType, DTypeArg, dtype_object, shape};
 use crate::{args, array, call, dlpack, errors, failing, gradient, index, number, protocol, show};
 
@@ -28,7 +31,8 @@ type Made<'py> = PyResult<Bound<'py, PyAny>>;
 ///
 /// Made by `fl.tensor`, by operators and by functions. Python numbers beside a tensor take its
 /// element type. No op changes the elements of a tensor; `x[key] = value` gives the object `x` a
-/// new value, which nobody sees who holds another tensor, a view or an array made from it.
+/// new value, which nobody sees who holds another tensor, a part or an array made from it. Only
+/// a part that is changed itself reaches `x`: `x[0].zero_()`.
 ///
 /// Example:
 ///     >>> x = fl.tensor([1.0, 2.0]).track()
@@ -39,9 +43,13 @@ pub struct Tensor {
     held: UnsafeCell<Held>,
     /// Tensors made later have larger numbers.
     born: u64,
+    /// What it is a part of, how often it has got another value, and how often that had when it was last looked at.
+    part: UnsafeCell<Option<Arc<part::Part>>>,
+    version: Cell<u32>,
+    seen: Cell<u32>,
 }
 
-// SAFETY: the cell is only touched by `var`, `own`, `put_untold` and `is_value`, by a thread that is attached to the
+// SAFETY: the cells are only touched by methods of `held` and `part`, by a thread that is attached to the
 // interpreter and runs no other code meanwhile. Modules of the stable ABI hold the global lock.
 unsafe impl Sync for Tensor {}
 
@@ -127,21 +135,20 @@ impl Tensor {
 
     /// The transpose of a matrix.
     #[getter(T)]
-    fn transposed(&self, py: Python<'_>) -> PyResult<Tensor> {
-        let rank = self.var(py).rank();
+    fn transposed(slf: &Bound<'_, Self>) -> PyResult<Tensor> {
+        let (py, rank) = (slf.py(), slf.get().var(slf.py()).rank());
         if rank != 2 {
             let error = Error::shape(format!("`.T` is for matrices, not for {rank} axes"));
             let remedy = "use `.mT` for stacks of matrices, or `permute`";
             return Err(errors::raise(py, error.remedy(remedy)));
         }
-        self.matrices_transposed(py)
+        Tensor::matrices_transposed(slf)
     }
 
     /// The transposes of a stack of matrices: the last two axes exchanged.
     #[getter(mT)]
-    fn matrices_transposed(&self, py: Python<'_>) -> PyResult<Tensor> {
-        let x = self.var(py);
-        call::run(py, &[&x], || ops::transpose(&x, -2, -1)).map(Tensor::new)
+    fn matrices_transposed(slf: &Bound<'_, Self>) -> PyResult<Tensor> {
+        part::transposed(slf)
     }
 
     /// A read-only NumPy array over the same memory.
@@ -304,12 +311,13 @@ impl Tensor {
         protocol::reduced(py, &self.var(py))
     }
 
-    fn __getitem__(&self, key: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-        index::get(&self.var(key.py()), key).map(Tensor::new)
+    fn __getitem__(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+        part::item(slf, key)
     }
 
     fn __setitem__(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = key.py();
+        self.renew(py)?;
         let var = self.var(py);
         if var.is_leaf() || self.own(py).is_some_and(|own| own.is_leaf()) {
             let error = Error::gradient("a leaf, whose gradient accumulates, cannot be changed");
@@ -334,10 +342,13 @@ impl Tensor {
         index::set(&self.var(key.py()), key, value).map(Tensor::new)
     }
 
-    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
-        let var = self.var(py);
-        let row = |i| Ok(Bound::new(py, Tensor::new(index::row(py, &var, i)?))?.into_any());
-        protocol::list_of(py, self.__len__(py)?, row)?.try_iter()
+    fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyIterator>> {
+        part::rows(slf)
+    }
+
+    /// Brings a part of another tensor up to date with it, before the part is changed.
+    fn _renew(&self, py: Python<'_>) -> PyResult<()> {
+        self.renew(py)
     }
 
     /// The value as a leaf, in whose `grad` gradients accumulate.
@@ -413,9 +424,8 @@ impl Tensor {
     }
 
     /// The value without its history: gradients stop here.
-    fn detach(&self, py: Python<'_>) -> PyResult<Tensor> {
-        let var = self.var(py);
-        call::run(py, &[], || var.detach().check()).map(Tensor::new)
+    fn detach(slf: &Bound<'_, Self>) -> PyResult<Tensor> {
+        part::detached(slf)
     }
 
     /// The value under a name, which the listing of the program shows.
@@ -581,15 +591,9 @@ impl Tensor {
     }
 }
 
-fn no_modulo(modulo: &Bound<'_, PyAny>) -> PyResult<()> {
-    match modulo.is_none() {
-        true => Ok(()),
-        false => Err(PyTypeError::new_err("a power of a tensor has no modulus")),
-    }
-}
-
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Tensor>()?;
     leaf::register(module)?;
+    part::register(module)?;
     outer::register(module)
 }

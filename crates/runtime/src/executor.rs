@@ -41,6 +41,8 @@ pub struct Executor {
 /// What does not depend on the state.
 struct Shared {
     source: Program,
+    /// The number of the scope that its cells belong to.
+    scope: Option<u64>,
     /// The cells that the program is bound to.
     bound: Arc<Bound>,
     compiled: Compiled,
@@ -80,12 +82,14 @@ impl Executor {
         state: State,
         options: &Options,
     ) -> Result<Executor> {
+        program.check_scope(&state)?;
         let compiled = compile(program, outputs, options)?;
         let compiled_assigns = compiled.program.assigned();
         let bound = program.bound();
         let state = state.bound_to(&bound);
         let shared = Shared {
             source: program.clone(),
+            scope: program.scope(),
             bound,
             compiled,
             options: options.clone(),
@@ -115,6 +119,14 @@ impl Executor {
     pub fn on(&self, state: State) -> Executor {
         let state = state.bound_to(&self.shared.bound);
         Executor { shared: self.shared.clone(), state }
+    }
+
+    /// Refuses a scope to which the cells of the program do not belong.
+    pub fn check_scope(&self, state: &State) -> Result<()> {
+        match self.shared.scope.is_some_and(|number| number != state.number()) {
+            true => self.shared.source.check_scope(state),
+            false => Ok(()),
+        }
     }
 
     /// The same compiled program on this state, with the cells that the state is bound to.

@@ -51,7 +51,7 @@ def at_fault(op: str, line: str, raised: Any, words: list[str] | None) -> None:
             return
     outer = BUILD.outer
     if outer is not None and outer.world is journal.LOCAL.world:
-        from .._results import note_changes
+        from .._left import note_changes
 
         note_changes(outer)
 

@@ -27,6 +27,8 @@ def registering(value: Any, register: Callable[[Any], Any]) -> Callable[[Any], A
         try:
             return register(_followed(hook, user_line()))
         except RuntimeError as error:
+            if getattr(error, "kind", "") == "symbolic":
+                raise
             tracing = journal.LOCAL.tracing
             # No gradient reaches the value, line by line as well; one from outside of a block is another matter.
             vars(error)["_fl_of_lines"] = not tracing or journal.made_since(value, tracing[-1].number)

@@ -547,6 +547,9 @@ def may_be(tensor: Any, *others: Any) -> None:
             LOCAL.perhaps.add(tensor, ref)
             if is_tensor(ref()):
                 LOCAL.perhaps.add(ref(), weakref.ref(tensor))
+        # A change of a part reaches the whole, of which nobody knows here whether it is the one.
+        for whole in _core.wholes(other) if is_tensor(other) else ():
+            LOCAL.perhaps.add(tensor, weakref.ref(whole))
         if LOCAL.perhaps.is_unsure(other):
             LOCAL.perhaps.note_unsure(tensor)
 

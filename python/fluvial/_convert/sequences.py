@@ -126,7 +126,9 @@ class Rows(Sequence):
         return [position[0] + 1, _core.list_pop(position[1])[0]]
 
     def item(self, position: list[Tensor]) -> Any:
-        return _core.list_pop(position[1])[1]
+        row = _core.list_pop(position[1])[1]
+        _core.mark_row(row, self.tensor, position[0])
+        return row
 
     def python_item(self, at: int) -> Any:
         return self.tensor[at]

@@ -7,6 +7,7 @@ use fluvial_tensor::{Error, Result};
 
 use super::{Program, map_blocks};
 use crate::block::{Block, Call};
+use crate::cell::Cell;
 use crate::op::OpRef;
 use crate::state::{Bound, State};
 use crate::structural::{Assign, Note, Read};
@@ -19,6 +20,23 @@ impl Program {
         let cells = self.states.iter();
         let cells = cells.filter_map(|(name, decl)| Some((name.clone(), decl.cell.clone()?)));
         Arc::new(cells.collect())
+    }
+
+    /// The number of the scope that cells of the program [belong to](crate::Cell::belongs_to), if there are any.
+    pub fn scope(&self) -> Option<u64> {
+        self.states.values().find_map(|decl| decl.cell.as_ref()?.scope())
+    }
+
+    /// Refuses a scope other than the one that cells of the program belong to: they would be mixed with the values of another.
+    pub fn check_scope(&self, state: &State) -> Result<()> {
+        let mut cells = self.states.values().filter_map(|decl| decl.cell.as_ref());
+        let is_elsewhere = |cell: &&Cell| cell.scope().is_some_and(|n| n != state.number());
+        let Some(cell) = cells.find(is_elsewhere) else { return Ok(()) };
+        Err(Error::state(format!(
+            "`{}`, which an optimizer remembers for the values of another scope, would be used with those of this one",
+            cell.label()
+        ))
+        .remedy("build the program in the scope where it runs, or give the optimizer a name"))
     }
 
     /// The program bound to nothing, as if it came from a file: its states are looked up by name, in

@@ -9,6 +9,7 @@ mod tape;
 
 pub use derived::vjp_through;
 pub use sum::{Choose, Present, Sum, nothing};
+pub(crate) use tape::leads_to_freed;
 
 use fluvial_tensor::{Error, ErrorKind, Loc, Phase, Result, interrupt};
 use smallvec::SmallVec;
@@ -120,7 +121,7 @@ pub fn cotangents(
 ) -> Result<Vec<Option<Sum>>> {
     let loc = scope::user_line();
     let _phase = (scope::in_phase(Phase::Backward), autocast::off());
-    Ok(program::cotangents(outputs, seeds, wrt, &[], starts, same, false, loc)?.0)
+    Ok(program::cotangents(outputs, seeds, wrt, &[], starts, same, false, None, loc)?.0)
 }
 
 impl Var {
@@ -141,9 +142,14 @@ impl Var {
         }
         let leaves = trace::leaves();
         let outside = trace::going_back();
-        let wrt: Vec<&Var> = leaves.iter().chain(&outside).collect();
+        let wrt: Vec<&Var> = leaves.iter().chain(outside.iter().map(|(var, _)| var)).collect();
         let mut grads = program::vjp(&[self], &seeds, &wrt, options, true, loc)?;
-        if grads.split_off(leaves.len()).iter().any(Option::is_some) {
+        let beyond = grads.split_off(leaves.len());
+        let reached = || outside.iter().zip(&beyond).filter(|(_, grad)| grad.is_some());
+        if reached().any(|((_, is_freed), _)| *is_freed) {
+            return Err(tape::freed("input", Loc::Unknown, loc));
+        }
+        if reached().next().is_some() {
             return Err(Error::gradient(
                 "`backward` inside of a function passes an input that was computed outside of it",
             )

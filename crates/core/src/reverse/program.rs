@@ -42,7 +42,7 @@ pub(super) fn sums(
     let _recording = scope::record(options.create_graph);
     let seeds: Vec<Sum> = seeds.iter().cloned().map(Sum::certain).collect();
     let (cotangents, reached) =
-        cotangents(outputs, &seeds, wrt, constants, &[], &[], is_leaf, loc)?;
+        cotangents(outputs, &seeds, wrt, constants, &[], &[], is_leaf, Some(options), loc)?;
     let _line = scope::at(loc);
     let or_zero = |((cotangent, reached), var): ((Option<Sum>, bool), &&Var)| match cotangent {
         // Reached, but only through ops whose derivative is zero.
@@ -56,7 +56,8 @@ pub(super) fn sums(
     cotangents.into_iter().zip(reached).zip(wrt).map(or_zero).collect()
 }
 
-/// The cotangents that ops on the way give, and whether the outputs depend on the values at all.
+/// The cotangents that ops on the way give, and whether the outputs depend on the values at all. With `options`, the lines take
+/// a gradient here: it frees what it passes, and may not pass what another one has freed.
 #[allow(clippy::too_many_arguments)]
 pub(super) fn cotangents(
     outputs: &[&Var],
@@ -66,6 +67,7 @@ pub(super) fn cotangents(
     starts: &[Option<Sum>],
     same: &[(&Var, &Var)],
     is_leaf: bool,
+    options: Option<GradOptions>,
     loc: Loc,
 ) -> Result<(Vec<Option<Sum>>, Vec<bool>)> {
     let mut listing = Listing::new(outputs, wrt);
@@ -85,6 +87,10 @@ pub(super) fn cotangents(
     let passed_over: HashSet<usize> = passed_over.collect();
     listing.mark(&output_slots, &wanted, &passed_over);
     listing.note_history(wrt, &wanted, is_leaf, loc);
+    if let Some(options) = options.filter(|_| trace::follows_lines()) {
+        listing.refuse_freed(&output_slots, &wanted, is_leaf, loc)?;
+        listing.frees = !options.retain_graph && !options.create_graph;
+    }
 
     let mut cotangents = vec![None; listing.n_slots];
     for (slot, start) in wanted.iter().zip(starts) {
@@ -127,6 +133,8 @@ struct Listing {
     depends: Vec<bool>,
     reached: Vec<bool>,
     defined: Vec<bool>,
+    /// Whether the walk frees what it passes.
+    frees: bool,
 }
 
 impl Listing {
@@ -149,6 +157,7 @@ impl Listing {
                 depends: Vec::new(),
                 reached: Vec::new(),
                 defined: Vec::new(),
+                frees: false,
             };
             for (level, frame) in frames.iter().enumerate().skip(lowest) {
                 listing.add(level, frame);
@@ -231,6 +240,47 @@ impl Listing {
                 }
             }
         });
+    }
+
+    /// Refuses a walk from outputs that depend, in any run, on calls of the block on top which an earlier walk has freed.
+    /// Before the oldest of the wanted values nothing counts, unless all leaves are wanted.
+    fn refuse_freed(
+        &self,
+        outputs: &[Option<usize>],
+        wanted: &[Option<usize>],
+        is_leaf: bool,
+        loc: Loc,
+    ) -> Result<()> {
+        with_frames(|frames| {
+            let Some(top) = frames.len().checked_sub(1) else { return Ok(()) };
+            if frames[top].freed_calls.is_empty() {
+                return Ok(());
+            }
+            let mut reached = vec![false; self.n_slots];
+            outputs.iter().flatten().for_each(|&slot| reached[slot] = true);
+            let mut is_sought: HashSet<usize> = wanted.iter().flatten().copied().collect();
+            for &(level, index) in self.calls.iter().rev() {
+                let call = &frames[level].calls[index];
+                let own = call.outputs.iter().map(|&id| self.slot_of(level, id));
+                let is_reached = own.clone().any(|slot| reached[slot]);
+                if is_reached && level == top && frames[top].freed_calls.contains(&index) {
+                    return Err(super::tape::freed(call.op.name(), call.loc, loc));
+                }
+                own.for_each(|slot| {
+                    is_sought.remove(&slot);
+                });
+                if is_sought.is_empty() && !is_leaf {
+                    break;
+                }
+                if !is_reached || !passes(&call.op) || !call.op.blocks().is_empty() {
+                    continue;
+                }
+                for &id in &call.inputs {
+                    reached[self.slot_of(level, id)] |= frames[level].types[id as usize].is_float();
+                }
+            }
+            Ok(())
+        })
     }
 
     /// Notes gradients with respect to values from outside of a block that pass what may depend on them otherwise:
@@ -364,6 +414,13 @@ impl Trace for Listing {
             true => self.with_residuals(i, op, &wanted, given, &types, loc)?,
             false => op,
         };
+        if self.frees && op.blocks().is_empty() {
+            with_frames(|frames| {
+                if level + 1 == frames.len() {
+                    frames[level].freed_calls.insert(index);
+                }
+            });
+        }
         let keeps = match op.grad() {
             Grad::Rule(keeps, _) | Grad::Totals(keeps, _) => keeps,
             _ => Keeps::NOTHING,

@@ -61,7 +61,7 @@ pub(super) fn conditional(
     Ok(i)
 }
 
-/// Of how many outputs a record may have cotangents that only some runs have, for each case to be a branch.
+/// How many conditions may decide which outputs of a record have cotangents, for each case to be a branch.
 const MAX_DOUBTS: usize = 2;
 
 thread_local! {
@@ -80,9 +80,13 @@ pub(super) fn record(
     let slots = trace.outputs(i);
     let doubt = slots.iter().find_map(|&slot| cotangents[slot].as_ref()?.present.clone());
     let Some(doubt) = doubt else { return step(trace, i, cotangents, kept) };
-    let is_doubtful =
-        |slot: &&usize| cotangents[**slot].as_ref().is_some_and(|sum| sum.present.is_some());
-    if IN_CASE.get() || slots.iter().filter(is_doubtful).count() > MAX_DOUBTS {
+    let mut doubts: SmallVec<[Present; 4]> = SmallVec::new();
+    for present in slots.iter().filter_map(|&slot| cotangents[slot].as_ref()?.present.clone()) {
+        if !doubts.iter().any(|known| known.same(&present)) {
+            doubts.push(present);
+        }
+    }
+    if IN_CASE.get() || doubts.len() > MAX_DOUBTS {
         for &slot in slots.iter().filter(|slot| !kept(**slot)) {
             cotangents[slot].iter_mut().for_each(|sum| sum.present = None);
         }

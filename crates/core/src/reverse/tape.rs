@@ -22,7 +22,10 @@ pub(super) fn vjp(
     options: GradOptions,
     loc: Loc,
 ) -> Result<Vec<Option<Var>>> {
-    let mut tape = Tape::collect(outputs, constants, options, loc)?;
+    // Nothing lies behind what was recorded before it.
+    let oldest = wrt.iter().filter_map(|var| Some(var.0.edge.as_ref()?.node.seq)).min();
+    let oldest = oldest.unwrap_or(u64::MAX);
+    let mut tape = Tape::collect(outputs, constants, oldest, options, loc)?;
     let slots: Vec<Option<usize>> = wrt.iter().map(|var| tape.slot(var.0.edge.as_ref()?)).collect();
     tape.refuse_former(wrt, &slots)?;
     tape.mark_paths_to(&slots);
@@ -53,7 +56,7 @@ pub(super) fn vjp(
 }
 
 pub(super) fn backward(output: &Var, seeds: &[Var], options: GradOptions, loc: Loc) -> Result<()> {
-    let mut tape = Tape::collect(&[output], &[], options, loc)?;
+    let mut tape = Tape::collect(&[output], &[], 0, options, loc)?;
     let leaves: Vec<(usize, Arc<Node>)> = (0..tape.len())
         .map(|i| tape.at(i))
         .filter(|visited| visited.node.leaf_slot().is_some())
@@ -65,6 +68,13 @@ pub(super) fn backward(output: &Var, seeds: &[Var], options: GradOptions, loc: L
     tape.nodes.iter_mut().for_each(|visited| visited.leads = true);
     let is_leaf = |slot: usize| leaves.binary_search_by_key(&slot, |(leaf, _)| *leaf).is_ok();
     let mut cotangents = tape.walk(&[output], seeds, &is_leaf)?;
+    if leaves.iter().all(|(slot, _)| cotangents[*slot].is_none()) {
+        // A program may have computed the output without any of its tracked inputs.
+        let reached = tape.reached(&[output]);
+        if !leaves.iter().any(|(slot, _)| reached[*slot]) {
+            return Err(no_leaf(loc));
+        }
+    }
     // All leaves get their part, or none.
     let _whole = (scope::record(options.create_graph), interrupt::hear(false));
     for (slot, node) in &leaves {
@@ -106,10 +116,12 @@ struct Visited {
 const NOWHERE: u32 = u32::MAX;
 
 impl Tape {
-    /// The nodes behind `outputs`, not by way of `constants`.
+    /// The nodes behind `outputs`, not by way of `constants`. Nodes not younger than the `oldest` of the wanted values may have
+    /// been freed: no way to these leads over them.
     fn collect(
         outputs: &[&Var],
         constants: &[&Var],
+        oldest: u64,
         options: GradOptions,
         loc: Loc,
     ) -> Result<Tape> {
@@ -125,13 +137,8 @@ impl Tape {
             loc,
         };
         let edges = outputs.iter().filter_map(|var| var.0.edge.as_ref());
-        for edge in edges.clone().filter(counts) {
+        for edge in edges.filter(counts) {
             tape.visit(edge, false);
-        }
-        if edges.count() == 0 {
-            return Err(Error::gradient("the output was computed without a tape")
-                .remedy("call `track` on the leaves before computing it, outside `no_grad`")
-                .at(loc));
         }
         let mut next = 0;
         while let Some(visited) = tape.nodes.get(next) {
@@ -149,13 +156,15 @@ impl Tape {
                         tape.nodes[next].sources = sources;
                     }
                     // The walk will say so, if it gets here.
-                    None if is_doubtful => {}
+                    None if is_doubtful || node.seq <= oldest => {}
                     None => return Err(freed(op.name(), *line, loc)),
                 }
             }
             next += 1;
         }
-        let is_freed = |visited: &Visited| visited.is_doubtful && visited.node.is_freed();
+        let is_freed = |Visited { node, is_doubtful, .. }: &Visited| {
+            *is_doubtful && node.seq > oldest && node.is_freed()
+        };
         let any_freed = tape.nodes.iter().any(is_freed);
         tape.order = (0..tape.nodes.len() as u32).rev().collect();
         tape.order.sort_by_key(|&i| tape.nodes[i as usize].node.seq);
@@ -164,17 +173,18 @@ impl Tape {
             tape.n_slots += tape.nodes[i as usize].node.types.len();
         }
         if any_freed {
-            tape.refuse_freed(outputs)?;
+            tape.refuse_freed(outputs, oldest)?;
         }
         Ok(tape)
     }
 
     /// Refuses outputs that depend on freed nodes in any run, though nodes of programs stand between.
-    fn refuse_freed(&self, outputs: &[&Var]) -> Result<()> {
+    fn refuse_freed(&self, outputs: &[&Var], oldest: u64) -> Result<()> {
         let reached = self.reached_by(outputs, |op, output, input| op.passes_on(output, input));
         for Visited { node, first_slot, .. } in &self.nodes {
             let mut own = *first_slot..*first_slot + node.types.len();
             if let Kind::Call { op, loc, .. } = &node.kind
+                && node.seq > oldest
                 && node.is_freed()
                 && own.any(|slot| reached[slot])
             {
@@ -344,8 +354,14 @@ impl Trace for Tape {
     }
 }
 
+/// Whether a backward pass has freed what a value was computed from.
+pub(crate) fn leads_to_freed(var: &Var) -> bool {
+    let found = Tape::collect(&[var], &[], 0, GradOptions::default(), Loc::Unknown);
+    found.is_err_and(|error| error.kind() == ErrorKind::Freed)
+}
+
 #[cold]
-fn freed(op: &str, line: Loc, loc: Loc) -> Error {
+pub(super) fn freed(op: &str, line: Loc, loc: Loc) -> Error {
     Error::new(ErrorKind::Freed, "a part of the tape was freed by an earlier backward pass")
         .remedy("pass `retain_graph: true` to the earlier pass, or compute the value again")
         .note(format!("it is behind `{op}`, which was recorded at {line}"))

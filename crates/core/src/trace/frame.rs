@@ -1,6 +1,6 @@
 //! One block under construction.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -53,6 +53,8 @@ pub(crate) struct Frame {
     pub marks: Marks,
     /// Gradients that may pass what earlier trips have done.
     pub lost: Vec<Lost>,
+    /// The calls that a gradient has passed which frees its way.
+    pub freed_calls: HashSet<usize>,
     pub grads: BTreeMap<ValueId, Var>,
     pub n_fresh: u32,
     /// The types of the outputs of the next call, where they are known.
@@ -88,6 +90,8 @@ pub(crate) struct Root {
     pub leaf_cells: BTreeMap<Arc<str>, (Cell, Type)>,
     /// Inputs that were computed of leaves outside: no gradient can be left behind them.
     pub tracked: Vec<ValueId>,
+    /// Those of them whose tape is freed.
+    pub freed: Vec<ValueId>,
     /// Whether it is said of inputs if they are tracked outside.
     pub knows_inputs: bool,
     /// Whether gradients are left in leaves.
@@ -168,6 +172,7 @@ impl Frame {
             leaf_states: HashMap::new(),
             marks: Marks::new(),
             lost: Vec::new(),
+            freed_calls: HashSet::new(),
             grads: BTreeMap::new(),
             n_fresh: 0,
             suggested: None,

@@ -9,6 +9,7 @@ use fluvial_tensor::{Error, Loc, Result, Tensor};
 use super::frame::Frame;
 use super::states::{assign_cell, read_cell, root};
 use super::{frame_of, with_frames};
+use crate::block::ValueId;
 use crate::cell::Cell;
 use crate::grad::Grad;
 use crate::program::{Role, StateDecl};
@@ -77,12 +78,14 @@ pub fn leaf_input(input: &Var) -> Result<Cell> {
     })
 }
 
-/// Says that an input of the program being built was computed of leaves outside.
-pub fn tracked_input(input: &Var) {
+/// Says that an input of the program being built was computed of leaves outside, as the value was that it stands for.
+pub fn tracked_input(input: &Var, of: &Var) {
     let Some(symbol) = super::symbol_of(input) else { return };
+    let is_freed = crate::reverse::leads_to_freed(of);
     with_frames(|frames| {
         if let Ok(root) = root(frames) {
             root.tracked.push(symbol.id);
+            root.freed.extend(is_freed.then_some(symbol.id));
         }
     });
 }
@@ -96,54 +99,75 @@ pub fn inputs_are_said() {
     });
 }
 
-/// Whether a gradient may reach a value: it depends on a leaf, on an input that is tracked outside, or on one of which nobody
-/// has said whether it is. What a loop carries may be anything.
-pub(super) fn may_be_reached(symbol: &Symbol) -> bool {
+/// Whether the program being built is that of lines which could run by themselves.
+pub(crate) fn follows_lines() -> bool {
+    with_frames(|frames| root(frames).is_ok_and(|root| root.knows_inputs))
+}
+
+/// Whether a gradient reaches a value: it depends on a leaf, on an input that is tracked outside, or on one of which nobody
+/// has said whether it is. Nothing, if only the run knows, by the branches and trips that it takes.
+pub(super) fn is_reached(symbol: &Symbol) -> Option<bool> {
     let tracked = with_frames(|frames| {
         let root = root(frames).ok().filter(|root| root.knows_inputs)?;
         // Calls with other inputs tracked need another program.
         root.goes_back = true;
         Some(root.tracked.clone())
     });
-    let Some(tracked) = tracked else { return true };
-    with_frames(|frames| {
-        let first = frames.iter().rposition(|frame| !frame.is_nested()).unwrap_or(0);
-        let mut below: Vec<bool> = Vec::new();
-        for (level, frame) in frames.iter().enumerate().skip(first) {
-            let mut depends = vec![false; frame.types.len()];
-            if level == first {
-                tracked.iter().for_each(|&id| depends[id as usize] = true);
-            } else {
-                frame.params.iter().for_each(|&id| depends[id as usize] = true);
-                for (outer, param) in &frame.captures {
-                    depends[*param as usize] = below.get(outer.symbol_id() as usize) == Some(&true);
-                }
-            }
-            frame.leaves.iter().for_each(|&id| depends[id as usize] = true);
-            for call in &frame.calls {
-                let passes = !matches!(call.op.grad(), Grad::Stop)
-                    && call.inputs.iter().any(|&id| depends[id as usize]);
-                for &id in &call.outputs {
-                    depends[id as usize] |= passes && frame.types[id as usize].is_float();
-                }
-            }
-            if frame.id == symbol.frame {
-                return depends[symbol.id as usize];
-            }
-            below = depends;
-        }
-        true
-    })
+    let Some(tracked) = tracked else { return Some(true) };
+    let [may, sure] = [false, true].map(|in_any_run| {
+        with_frames(|frames| depends_on_leaves(frames, symbol, &tracked, in_any_run))
+    });
+    (may == sure).then_some(may)
 }
 
-/// The inputs that were computed of leaves outside. From here on it is known that gradients are left in leaves.
-pub(crate) fn going_back() -> Vec<Var> {
+/// Whether a value depends on a leaf or an input that is tracked, in any run or in some. What a block is given counts as tracked.
+fn depends_on_leaves(
+    frames: &[Frame],
+    symbol: &Symbol,
+    tracked: &[ValueId],
+    in_any_run: bool,
+) -> bool {
+    let first = frames.iter().rposition(|frame| !frame.is_nested()).unwrap_or(0);
+    let mut below: Vec<bool> = Vec::new();
+    for (level, frame) in frames.iter().enumerate().skip(first) {
+        let mut depends = vec![false; frame.types.len()];
+        if level == first {
+            tracked.iter().for_each(|&id| depends[id as usize] = true);
+        } else {
+            frame.params.iter().for_each(|&id| depends[id as usize] = true);
+            for (outer, param) in &frame.captures {
+                depends[*param as usize] = below.get(outer.symbol_id() as usize) == Some(&true);
+            }
+        }
+        frame.leaves.iter().for_each(|&id| depends[id as usize] = true);
+        for call in &frame.calls {
+            let inputs: Vec<bool> = call.inputs.iter().map(|&id| depends[id as usize]).collect();
+            let is_sure = in_any_run.then(|| call.op.surely(&inputs));
+            let passes = !matches!(call.op.grad(), Grad::Stop) && inputs.contains(&true);
+            for (i, &id) in call.outputs.iter().enumerate() {
+                let is_reached = is_sure.as_ref().map_or(passes, |is_sure| is_sure(i));
+                depends[id as usize] |= is_reached && frame.types[id as usize].is_float();
+            }
+        }
+        if frame.id == symbol.frame {
+            return depends[symbol.id as usize];
+        }
+        below = depends;
+    }
+    true
+}
+
+/// The inputs that were computed of leaves outside, and whether a backward pass has freed what is behind them. From here on it
+/// is known that gradients are left in leaves.
+pub(crate) fn going_back() -> Vec<(Var, bool)> {
     with_frames(|frames| {
         let Ok(root) = root(frames) else { return Vec::new() };
         root.goes_back = true;
-        let tracked = root.tracked.clone();
-        let main = frames.iter().rev().find(|frame| !frame.is_nested());
-        main.map_or(Vec::new(), |main| tracked.iter().map(|&id| main.var(id)).collect())
+        let (tracked, freed) = (root.tracked.clone(), root.freed.clone());
+        let Some(main) = frames.iter().rev().find(|frame| !frame.is_nested()) else {
+            return Vec::new();
+        };
+        tracked.iter().map(|id| (main.var(*id), freed.contains(id))).collect()
     })
 }
 

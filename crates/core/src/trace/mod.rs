@@ -21,7 +21,7 @@ use smallvec::SmallVec;
 pub use close::{Closed, Traced, close};
 pub use faults::{FaultHook, note_value, on_fault};
 pub(crate) use frame::{Frame, FrameKind, Pending};
-pub(crate) use grads::{flush as flush_grads, going_back, leaves, origin};
+pub(crate) use grads::{flush as flush_grads, follows_lines, going_back, leaves, origin};
 pub use grads::{grad_of_run, inputs_are_said, leaf_input, tracked_input};
 pub(crate) use history::Lost;
 pub use joins::Runs;
@@ -516,11 +516,32 @@ pub(crate) fn add_hook(symbol: &Symbol, hook: Hook) -> Result<()> {
         )
         .remedy("put it there before the loop or the branch, or on a value that is made inside"));
     }
-    if symbol.constant || !grads::may_be_reached(symbol) {
-        return Err(unreached_hook());
+    match if symbol.constant { Some(false) } else { grads::is_reached(symbol) } {
+        Some(true) => {}
+        Some(false) => return Err(unreached_hook()),
+        None => {
+            return Err(Error::symbolic(
+                "a hook was put on a value of which only the run knows whether a gradient reaches it",
+            )
+            .remedy("put it there inside of the branch or loop that makes the value, or track what the other path gives"));
+        }
     }
     frame_of(symbol, |frame| frame.hooks.entry(symbol.id).or_default().push(hook))
         .ok_or_else(nothing_is_built)
+}
+
+/// Whether gradients pass a value: it is tracked. Nothing, if only the run of the program being built knows.
+pub fn is_reached(var: &Var) -> Option<bool> {
+    match symbol_of(var) {
+        Some(symbol) => {
+            if symbol.constant {
+                Some(false)
+            } else {
+                grads::is_reached(&symbol)
+            }
+        }
+        None => Some(var.is_tracked()),
+    }
 }
 
 #[cold]

@@ -34,8 +34,8 @@ struct Inner {
     n_steps: Arc<AtomicU32>,
     /// Whether what it trains are names of states: then each scope has a memory of its own.
     by_scope: AtomicBool,
-    /// What the last step has trained, if it was given no list, and how often that was new in a row.
-    last: Mutex<(Vec<(Arc<str>, WeakCell)>, u32)>,
+    /// What the last step has trained, if it was given no list, how often that was new in a row, and the build it was in.
+    last: Mutex<(Vec<(Arc<str>, WeakCell)>, u32, Option<Build>)>,
 }
 
 impl Memory {
@@ -90,7 +90,10 @@ impl Memory {
                 cell.put(role_of(what), value);
             }
             match is_of_scope {
-                true => state::current().list(&cell),
+                true => {
+                    cell.belongs_to(&state::current());
+                    state::current().list(&cell);
+                }
                 false => self.0.scope.list(&cell),
             }
             cell
@@ -185,19 +188,31 @@ impl Memory {
     /// Refuses parameters under the labels of the last step that were made anew, as those before: what was learned is
     /// lost. Only for an object that was given no list.
     pub fn go_on(&self, what: &str, params: &[Param]) -> Result<()> {
-        if mode() == Mode::Building {
+        let build = scope::build();
+        if mode() == Mode::Building && build.is_none() {
             return Ok(());
         }
         let now = params.iter().filter_map(|param| Some((param.name(), param.weak_cell()?)));
         let now: Vec<(Arc<str>, WeakCell)> = now.collect();
         let mut last = lock(&self.0.last);
-        let is_new = |label: &Arc<str>| {
-            let mut known = last.0.iter().filter(|(known, _)| known == label).peekable();
-            known.peek().is_some() && known.all(|(_, cell)| cell.upgrade().is_none())
+        if build.is_some() && last.2 == build {
+            // The lines of one call are built once more.
+            last.0 = now;
+            return Ok(());
+        }
+        // After an error others may be held by its traceback.
+        let was_refused = last.1 > 1;
+        let is_gone = |known: &WeakCell, cell: &WeakCell| {
+            let (known, cell) = (known.upgrade(), cell.upgrade());
+            known.is_none_or(|known| was_refused && !cell.is_some_and(|cell| cell.same(&known)))
         };
-        let label = now.iter().map(|(label, _)| label).find(|label| is_new(label)).cloned();
+        let is_new = |(label, cell): &&(Arc<str>, WeakCell)| {
+            let mut known = last.0.iter().filter(|(known, _)| known == label).peekable();
+            known.peek().is_some() && known.all(|(_, known)| is_gone(known, cell))
+        };
+        let label = now.iter().find(is_new).map(|(label, _)| label.clone());
         let n_new = label.as_ref().map_or(0, |_| last.1 + 1);
-        *last = (now, n_new);
+        *last = (now, n_new, build);
         match label.filter(|_| n_new > 1) {
             None => Ok(()),
             Some(label) => Err(Error::state(format!(

@@ -195,7 +195,7 @@ impl Op for Attempt {
     }
 
     fn grad(&self) -> Grad {
-        Grad::Rule(Keeps::INPUTS, |p| {
+        Grad::Totals(Keeps::INPUTS, |p, sums| {
             let op = p.op::<Attempt>()?;
             if let Some(line) = repeats(&op.blocks[0]) {
                 return Err(Error::gradient(
@@ -204,8 +204,7 @@ impl Op for Attempt {
                 .remedy("print, or call what has an effect, before or after it")
                 .note(format!("at {line}")));
             }
-            let wanted: Vec<bool> = (0..p.n_inputs()).map(|i| p.wanted(i)).collect();
-            AttemptGrad::bind(op, p, &wanted)
+            AttemptGrad::bind(op, p, sums)
         })
     }
 

@@ -214,6 +214,12 @@ impl Op for Cond {
         Some(inputs)
     }
 
+    fn surely_tracked(&self, inputs: &[bool]) -> Vec<bool> {
+        let of_branch: Vec<Vec<bool>> =
+            self.branches.iter().map(|block| block.surely(&inputs[1..])).collect();
+        (0..self.n_results).map(|i| of_branch.iter().all(|results| results[i])).collect()
+    }
+
     fn unroll(&self, inputs: &[&Var]) -> Result<Option<Outputs>> {
         let types: Vec<Type> = inputs.iter().map(|var| var.ty()).collect();
         let outs = self.infer(&types.iter().collect::<Vec<_>>())?;

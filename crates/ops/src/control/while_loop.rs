@@ -325,6 +325,22 @@ impl Op for While {
         }
     }
 
+    fn surely_tracked(&self, inputs: &[bool]) -> Vec<bool> {
+        // There may be no trip, or any number.
+        let mut params = inputs[1..].to_vec();
+        loop {
+            let results = self.body.surely(&params);
+            let mut changed = false;
+            for (param, result) in params[..self.n_carried].iter_mut().zip(&results[1..]) {
+                changed |= *param && !result;
+                *param &= result;
+            }
+            if !changed {
+                return params[..self.n_carried].to_vec();
+            }
+        }
+    }
+
     fn unroll(&self, inputs: &[&Var]) -> Result<Option<Outputs>> {
         let types: Vec<Type> = inputs.iter().map(|var| var.ty()).collect();
         let outs = self.infer(&types.iter().collect::<Vec<_>>())?;

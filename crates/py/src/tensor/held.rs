@@ -1,6 +1,6 @@
 //! Where the value of a tensor is, and how it is read and assigned.
 
-use std::cell::UnsafeCell;
+use std::cell::{Cell, UnsafeCell};
 
 use fluvial::core::Var;
 use fluvial::nn::Parameter;
@@ -47,7 +47,9 @@ impl Tensor {
 
     #[inline]
     fn holding(held: Held) -> Tensor {
-        Tensor { held: UnsafeCell::new(held), born: outer::next_number() }
+        let (born, part) = (outer::next_number(), UnsafeCell::new(None));
+        let held = UnsafeCell::new(held);
+        Tensor { held, born, part, version: Cell::new(0), seen: Cell::new(0) }
     }
 
     /// A tensor, or the Python number that a value of a program stands for.
@@ -129,6 +131,12 @@ impl Tensor {
     /// Gives it another value: the object, or the parameter that it is. A function being built is
     /// told before.
     pub fn put(&self, py: Python<'_>, var: Var) -> PyResult<()> {
+        self.hand_on(py, &var)?;
+        self.put_own(py, var)
+    }
+
+    /// [`Tensor::put`] that reaches nothing of which this is a part.
+    pub(super) fn put_own(&self, py: Python<'_>, var: Var) -> PyResult<()> {
         if self.is_value(py) {
             outer::touched(py, self)?;
         }
@@ -140,6 +148,7 @@ impl Tensor {
         // SAFETY: as for `var`; the former value is dropped after the new one is in its place.
         let parameter = match unsafe { &mut *self.held.get() } {
             Held::Value(value) | Held::Number(value) | Held::Either(value) => {
+                self.version.set(self.version.get().wrapping_add(1));
                 drop(std::mem::replace(value, var));
                 return Ok(());
             }
@@ -155,6 +164,12 @@ impl Tensor {
             Held::Parameter(parameter) | Held::Data(parameter) => parameter.clone(),
         };
         call::run_attached(py, || parameter.set(&var))
+    }
+
+    /// Whether it is a handle of what a parameter or a leaf holds.
+    pub(super) fn is_handle(&self, _: Python<'_>) -> bool {
+        // SAFETY: as for `var`.
+        matches!(unsafe { &*self.held.get() }, Held::Data(_) | Held::Grad(..))
     }
 
     /// Whether it holds a value of its own, and is no parameter.

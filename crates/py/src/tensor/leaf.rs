@@ -3,14 +3,14 @@
 use fluvial::core::{Error, Result, Var};
 use pyo3::prelude::*;
 
-use super::Tensor;
+use super::{Step, Tensor};
 use crate::args::Arg;
 use crate::{call, errors};
 
 /// The value of a tensor off the tape. What is assigned to it, or to its elements, is assigned to the tensor.
 #[pyfunction]
-fn data_of(tensor: &Bound<'_, Tensor>) -> Tensor {
-    Tensor::off_tape(tensor)
+fn data_of(tensor: &Bound<'_, Tensor>) -> PyResult<Tensor> {
+    Tensor::off_tape(tensor).with_part(tensor, Step::Data)
 }
 
 /// Gives a tensor another value of its type. A leaf stays one, with its gradient; a computed value has no history
@@ -56,7 +56,7 @@ fn set_leaf(py: Python<'_>, tensor: &Tensor, flag: bool) -> PyResult<()> {
     }
     let after = || if flag { before.track() } else { before.detach().check() };
     let after = call::run_attached(py, after)?;
-    tensor.put(py, after)
+    tensor.put_own(py, after)
 }
 
 /// Replaces the gradient that `backward` has accumulated in a leaf; None forgets it.

@@ -38,6 +38,11 @@ pub fn is_outer(born: u64, var: &Var) -> bool {
     born < OUTER_BELOW.get() && !var.is_symbolic() && mode() == Mode::Building
 }
 
+/// Whether a tensor of this number is from outside of the function that this thread builds.
+pub fn is_older(born: u64) -> bool {
+    born < OUTER_BELOW.get()
+}
+
 /// The input that stands for a tensor from outside.
 #[cold]
 pub fn adopted(py: Python<'_>, tensor: &Tensor) -> Option<Var> {
@@ -104,10 +109,13 @@ fn held(py: Python<'_>, tensor: &Tensor) -> Tensor {
     Tensor::new(tensor.own(py).unwrap_or_else(|| tensor.var(py)))
 }
 
-/// Gives a tensor the value that another one holds, and tells nobody.
+/// Gives a tensor the value that another one holds, and tells nobody who builds.
 #[pyfunction]
 fn put_held(py: Python<'_>, tensor: &Tensor, value: &Tensor) -> PyResult<()> {
     let value = value.own(py).unwrap_or_else(|| value.var(py));
+    if mode() == Mode::Imperative {
+        tensor.hand_on(py, &value)?;
+    }
     tensor.put_untold(py, value)
 }
 

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fluvial_core::{
-    Arity, Attributes, Attrs, Cotangents, Error, Grad, Keeps, Op, OpRef, Pull, Result, Type, Types,
-    Value, Values, Var, is_recording, structural,
+    Arity, Attributes, Attrs, Error, Grad, Keeps, Op, OpRef, Pull, Result, Sum, Type, Types, Value,
+    Values, Var, is_recording, nothing,
 };
 
 use super::derivatives::{Asked, Derivatives, Linear, Way};
@@ -28,19 +28,34 @@ impl Applied {
         Applied { derivatives, tracked, way, was_asked, absent }
     }
 
-    fn asked(&self, p: &Pull<'_>) -> Asked {
-        let inputs = (0..p.n_inputs()).filter(|&i| p.wanted(i));
+    fn asked(&self, p: &Pull<'_>, sums: &[Option<Sum>]) -> Asked {
+        let param = |i: usize| self.derivatives.taken[i];
+        let wanted = || (0..p.n_inputs()).filter(|&i| p.wanted(i));
         let given = (0..self.derivatives.n_outputs).filter(|&i| cotangent(p, i).is_some());
         Asked {
-            wanted: inputs.map(|i| self.derivatives.taken[i]).collect(),
+            wanted: wanted().map(param).collect(),
             given: given.collect(),
+            summed: wanted().filter(|&i| sums[i].is_some()).map(param).collect(),
         }
     }
 
-    /// The cotangents of parameters of the function, from what was kept.
-    fn go_back(&self, p: &Pull<'_>, asked: &Asked, linear: &Linear) -> Result<Vec<(usize, Var)>> {
+    /// The sums of parameters of the function, as they are before it.
+    fn sums(&self, asked: &Asked, sums: &[Option<Sum>]) -> Vec<(usize, Var)> {
+        let taken = self.derivatives.taken.iter().zip(sums);
+        let summed = taken.filter(|(param, _)| asked.summed.contains(param));
+        summed.filter_map(|(&param, sum)| Some((param, sum.as_ref()?.var.clone()))).collect()
+    }
+
+    /// The sums of parameters of the function with what it adds, from what was kept.
+    fn go_back(
+        &self,
+        p: &Pull<'_>,
+        asked: &Asked,
+        linear: &Linear,
+        sums: Vec<(usize, Var)>,
+    ) -> Result<Vec<(usize, Var)>> {
         let n_outputs = self.derivatives.n_outputs;
-        let mut found: Vec<(usize, Var)> = Vec::new();
+        let mut found = sums;
         // The last output first, as the tape of the lines would.
         for way in linear.backward.iter().rev() {
             if !way.given.iter().all(|i| asked.given.contains(i)) {
@@ -49,57 +64,71 @@ impl Applied {
             let cotangents = way.given.iter().filter_map(|&i| cotangent(p, i));
             let residuals = (0..linear.n_residuals()).map(|i| p.y(n_outputs + i));
             let sized = self.derivatives.sized().into_iter().map(|i| p.x(i));
-            let inputs: Vec<Var> = sized.chain(cotangents).chain(residuals).collect();
+            let mut inputs: Vec<Var> = sized.chain(cotangents).collect();
+            let mut filled = Vec::new();
+            for &param in &linear.summed {
+                let sum = found.iter().find(|(known, _)| *known == param);
+                inputs.push(match (sum, self.derivatives.place(param)) {
+                    (Some((_, sum)), _) => sum.clone(),
+                    (None, i) => nothing(&p.x(i))?,
+                });
+                filled.push(Var::scalar(sum.is_some()));
+            }
+            inputs.extend(filled.into_iter().chain(residuals));
             let results = way.executor.apply(&inputs.iter().collect::<Vec<_>>())?;
             for (param, result) in self.there(&way.found, results)? {
-                match found.iter_mut().find(|(known, _)| *known == param) {
-                    Some((_, sum)) => *sum = structural::accumulate(sum, &result)?,
-                    None => found.push((param, result)),
-                }
+                found.retain(|(known, _)| *known != param);
+                found.push((param, result));
             }
         }
         Ok(found)
     }
 
-    /// The cotangents of parameters of the function, by computing everything again. They can be differentiated
-    /// if that is recorded.
-    fn compute_again(&self, p: &Pull<'_>, asked: &Asked) -> Result<Vec<(usize, Var)>> {
+    /// The same by computing everything again. The sums can be differentiated if that is recorded.
+    fn compute_again(
+        &self,
+        p: &Pull<'_>,
+        asked: &Asked,
+        sums: Vec<(usize, Var)>,
+    ) -> Result<Vec<(usize, Var)>> {
         let gradient = self.derivatives.gradient(asked)?;
         let taken = (0..p.n_inputs()).map(|i| p.x(i));
+        let cotangents = asked.given.iter().filter_map(|&i| cotangent(p, i));
         let inputs: Vec<Var> =
-            taken.chain(asked.given.iter().filter_map(|&i| cotangent(p, i))).collect();
+            taken.chain(cotangents).chain(sums.into_iter().map(|(_, sum)| sum)).collect();
         let results = gradient.executor.apply(&inputs.iter().collect::<Vec<_>>())?;
         self.there(&gradient.found, results)
     }
 
-    fn pull(&self, p: &Pull<'_>) -> Result<Cotangents> {
+    /// The totals of its inputs: it goes on with their sums, use by use, as the lines do.
+    fn pull(&self, p: &Pull<'_>, sums: &[Option<Sum>]) -> Result<Vec<Option<Sum>>> {
         self.was_asked.store(true, Ordering::Relaxed);
         let derivatives = &self.derivatives;
-        let asked = self.asked(p);
+        let asked = self.asked(p, sums);
+        let sums = self.sums(&asked, sums);
         let found = match &self.way {
             Way::Refused(error) => return Err(error.clone()),
             Way::Kept(linear) if !is_recording() && self.serves(linear, &asked) => {
-                self.go_back(p, &asked, linear)?
+                self.go_back(p, &asked, linear, sums)?
             }
             _ if !derivatives.can_repeat() => return Err(cannot_repeat()),
             _ => {
-                let found = self.compute_again(p, &asked)?;
+                let found = self.compute_again(p, &asked, sums)?;
                 derivatives.expect(&self.tracked, asked);
                 found
             }
         };
-        let mut cotangents = Cotangents::from_elem(None, p.n_inputs());
-        for (param, cotangent) in found {
-            if let Some(i) = derivatives.taken.iter().position(|&taken| taken == param)
-                && p.wanted(i)
-            {
-                cotangents[i] = Some(cotangent);
+        let mut totals = vec![None; p.n_inputs()];
+        for (param, total) in found {
+            let i = derivatives.place(param);
+            if p.wanted(i) {
+                totals[i] = Some(Sum::certain(total));
             }
         }
-        Ok(cotangents)
+        Ok(totals)
     }
 
-    /// The cotangents that are there, of those that a way back gives and the flags behind them.
+    /// The totals that are there, of those that a way back gives and the flags behind them.
     fn there(&self, found: &[(usize, bool)], mut results: Vec<Var>) -> Result<Vec<(usize, Var)>> {
         let mut flags = results.split_off(found.len()).into_iter();
         let mut all = Vec::with_capacity(found.len());
@@ -188,7 +217,7 @@ impl Op for Applied {
                 Keeps::INPUTS.and_outputs(behind_outputs)
             }
         };
-        Grad::Rule(keeps, |p| p.op::<Applied>()?.pull(p))
+        Grad::Totals(keeps, |p, sums| p.op::<Applied>()?.pull(p, sums))
     }
 
     fn leaves_out(&self) -> bool {

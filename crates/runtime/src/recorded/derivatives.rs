@@ -38,6 +38,8 @@ pub(crate) struct Derivatives {
 pub(super) struct Asked {
     pub wanted: Vec<usize>,
     pub given: Vec<usize>,
+    /// The parameters that have sums already, to which it adds.
+    pub summed: Vec<usize>,
 }
 
 /// What a recorded call keeps.
@@ -88,6 +90,11 @@ impl Derivatives {
         self.influences.iter().map(depends).collect()
     }
 
+    /// Where a parameter of the function that is taken stands among those.
+    pub fn place(&self, param: usize) -> usize {
+        self.taken.iter().position(|&taken| taken == param).unwrap_or(usize::MAX)
+    }
+
     /// Whether an output depends on one of the parameters that are taken.
     pub fn depends(&self, output: usize, taken: usize) -> bool {
         match (self.influences.get(output), self.taken.get(taken)) {
@@ -129,6 +136,7 @@ impl Derivatives {
             false => Asked {
                 wanted: (0..tracked.len()).filter(|&i| tracked[i]).collect(),
                 given: self.floats.clone(),
+                summed: Vec::new(),
             },
         };
         match self.kept.get_or(&asked, || Linear::new(self, &asked).map(Arc::new)) {
@@ -167,10 +175,10 @@ impl Derivatives {
 
 /// A program that computes the outputs again and goes back.
 pub(super) struct Gradient {
-    /// From what is taken and the cotangents of the outputs.
+    /// From what is taken, the cotangents of the outputs, and the sums to which it adds.
     pub executor: Executor,
-    /// The parameters of the function whose cotangents it gives, and whether only a run knows if there are any.
-    /// Behind the cotangents it says for those of a run whether they are there.
+    /// The parameters of the function whose totals it gives, and whether only a run knows if there are any.
+    /// Behind the totals it says for those of a run whether they are there.
     pub found: Vec<(usize, bool)>,
 }
 
@@ -185,9 +193,18 @@ impl Gradient {
         }
         let wanted: Vec<usize> =
             (0..of.taken.len()).filter(|&i| asked.wanted.contains(&of.taken[i])).collect();
+        let is_summed = |i: &&usize| asked.summed.contains(&of.taken[**i]);
+        types.extend(wanted.iter().filter(is_summed).map(|&i| of.pure.types[i]));
         let mut found = Vec::new();
         let program = build(&types, |vars| {
-            let (params, dys) = vars.split_at(of.taken.len());
+            let (params, rest) = vars.split_at(of.taken.len());
+            let (dys, sums) = rest.split_at(given.len());
+            let mut sums = sums.iter();
+            let start = |i: &usize| {
+                let sum = is_summed(&i).then(|| sums.next()).flatten();
+                sum.cloned().map(Sum::certain)
+            };
+            let starts: Vec<Option<Sum>> = wanted.iter().map(start).collect();
             let results = of.pure.apply(&params.iter().collect::<Vec<_>>())?;
             let ys: Vec<&Var> = given.iter().map(|&i| &results[i]).collect();
             let fit = |(y, dy): (&&Var, &Var)| match dy.ty() == y.ty() {
@@ -197,7 +214,7 @@ impl Gradient {
             let seeds = ys.iter().zip(dys).map(|pair| fit(pair).map(Sum::certain));
             let seeds = seeds.collect::<Result<Vec<Sum>>>()?;
             let wrt: Vec<&Var> = wanted.iter().map(|&i| &params[i]).collect();
-            let cotangents = cotangents(&ys, &seeds, &wrt, &[], &[])?;
+            let cotangents = cotangents(&ys, &seeds, &wrt, &starts, &[])?;
             let mut flags = Vec::new();
             let mut vars = Vec::new();
             for (&i, sum) in wanted.iter().zip(cotangents) {
@@ -220,13 +237,16 @@ pub(super) struct Linear {
     pub backward: Vec<Backward>,
     /// What it was made for.
     pub asked: Asked,
+    /// The parameters of the function to whose sums the ways back add.
+    pub summed: Vec<usize>,
     residuals: Vec<Residual>,
 }
 
 /// A way back from some outputs.
 pub(super) struct Backward {
     pub given: Vec<usize>,
-    /// From what is taken that has open sizes, their cotangents, and the residuals.
+    /// From what is taken that has open sizes, their cotangents, the sums, whether there is anything in them, and the
+    /// residuals.
     pub executor: Executor,
     /// As of a [`Gradient`].
     pub found: Vec<(usize, bool)>,
@@ -234,8 +254,8 @@ pub(super) struct Backward {
 
 impl Linear {
     fn new(of: &Derivatives, asked: &Asked) -> Result<Linear> {
-        let is_float = |&i: &usize| of.function.block.types[i].is_float();
-        let wrt: Vec<usize> = asked.wanted.iter().copied().filter(is_float).collect();
+        let is_wanted = |&i: &usize| of.function.block.types[i].is_float() && of.taken.contains(&i);
+        let wrt: Vec<usize> = asked.wanted.iter().copied().filter(is_wanted).collect();
         // What cannot be run again cannot be asked twice what it needs: each output has a way of its own.
         let groups: Vec<Vec<usize>> = match of.can_repeat() {
             true => vec![asked.given.clone()],
@@ -245,7 +265,10 @@ impl Linear {
             given: group.iter().map(|&i| (i, false)).collect(),
             same: Vec::new(),
         });
-        let linear = linearize(&of.function.block, &wrt, &[], cond_of, &mut |_| asks.next())?;
+        // Several ways add to the same sums, one after the other.
+        let is_summed = |i: &usize| !of.can_repeat() || asked.summed.contains(i);
+        let summed: Vec<usize> = wrt.iter().copied().filter(is_summed).collect();
+        let linear = linearize(&of.function.block, &wrt, &summed, cond_of, &mut |_| asks.next())?;
         let fluvial_core::Linear { forward, reverses, residuals } = linear;
         let n_results = forward.results.len();
         let forward = Program {
@@ -272,7 +295,7 @@ impl Linear {
             backward.push(Backward { given, executor, found: reverse.found });
         }
         let forward = executor(&forward, &of.options)?;
-        Ok(Linear { forward, backward, asked: asked.clone(), residuals })
+        Ok(Linear { forward, backward, asked: asked.clone(), summed, residuals })
     }
 
     /// The residuals, from the parameters of the function and what the forward program has saved.

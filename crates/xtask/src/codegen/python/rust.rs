@@ -15,7 +15,7 @@ pub fn file(functions: &[PyFunction<'_>], methods: &[&PyFunction<'_>]) -> Source
     );
     let body: String = functions.iter().map(function).collect();
     text += "use fluvial::core::Var;\nuse fluvial::ops;\nuse pyo3::prelude::*;\n\n";
-    text += "use crate::sequence::{FEW, List, MANY};\nuse crate::tensor::Tensor;\n";
+    text += "use crate::sequence::{FEW, List, MANY};\nuse crate::tensor::{Step, Tensor};\n";
     let numbers = ["FloatArg", "NumberArg"].into_iter().filter(|name| body.contains(name));
     let numbers =
         layout::use_list("use crate::args::", &numbers.map(String::from).collect::<Vec<_>>());
@@ -106,6 +106,11 @@ fn function(function: &PyFunction<'_>) -> String {
         &params,
         &format!(" -> PyResult<{output}> {{"),
     );
+    let step = step(rust_name);
+    if step.is_some() {
+        // The object of which the result is a part, or the same elements.
+        text += &format!("    let whole = {};\n", ident(&function.params[0]));
+    }
     text += &conversions(&function.params, COMPARISONS.contains(&&**rust_name));
 
     text += &options(&function.params);
@@ -117,7 +122,17 @@ fn function(function: &PyFunction<'_>) -> String {
         args.push("options".to_string());
     }
     text += &format!("    let run = || ops::{rust_name}({});\n", args.join(", "));
+    let seen;
     let wrap = match function.output {
+        Output::One if let Some(step) = &step => {
+            seen = format!(".and_then(|var| Tensor::seen_of(whole, {step}, var))");
+            &seen
+        }
+        Output::Many if step.is_some() => {
+            seen =
+                format!(".and_then(|outputs| Tensor::parts_of(whole, outputs, \"{rust_name}\"))");
+            &seen
+        }
         Output::Nothing => "",
         Output::One => ".map(Tensor::new)",
         Output::Pair => ".map(|(a, b)| (Tensor::new(a), Tensor::new(b)))",
@@ -131,6 +146,21 @@ fn function(function: &PyFunction<'_>) -> String {
         false => format!("    call::run(py, {}, run){wrap}\n}}\n", inputs(&function.params)),
     };
     text
+}
+
+/// How the result of a function is got from its first argument, if it is the same elements or a part of them: a change of it in
+/// place has to reach that one.
+fn step(name: &str) -> Option<String> {
+    Some(match name {
+        "reshape" | "flatten" | "squeeze" | "unsqueeze" => {
+            "Step::Reshape(var.dims().to_vec())".to_string()
+        }
+        "transpose" => "Step::Transpose(axis_a, axis_b)".to_string(),
+        "permute" => "Step::Permute(axes.to_vec())".to_string(),
+        "broadcast_to" | "chunk" | "diagonal" | "movedim" | "narrow" | "slice" | "split"
+        | "split_sizes" | "unbind" | "unfold" => format!("Step::Other(\"{name}\")"),
+        _ => return None,
+    })
 }
 
 /// The name of the Rust function that Python calls. One named `std` would hide the crate.
