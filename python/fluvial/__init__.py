@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     # For one checker the first definition counts, for the other the last.
     from ._typed import clip as clip
     from ._array_api import *  # type: ignore[assignment]
-    from . import debug, distributions, export, metrics, onnx, summary, testing, torch, utils
+    from . import debug, distributions, export, fluid, metrics, onnx, summary, testing, torch, utils
     from ._checkpoint import checkpoint
     from ._functional import functional_call
     from ._jacobians import hessian, jacfwd, jacrev
@@ -88,6 +88,7 @@ from ._io import (  # type: ignore[assignment]
     load_model,
     load_persistables,
     load_safetensors,
+    load_weights,
     load_states,
     save,
     save_inference_model,
@@ -127,6 +128,7 @@ _LAZY = {
     "debug": ".debug",
     "distributions": ".distributions",
     "export": ".export",
+    "fluid": ".fluid",
     "functional_call": "._functional",
     "GradScaler": "._precision",
     "hessian": "._jacobians",
@@ -215,6 +217,7 @@ __all__ = [
     "function",
     "get_mode",
     "grad",
+    "fluid",
     "gradients",
     "if_else",
     "imperative",

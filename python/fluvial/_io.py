@@ -6,6 +6,7 @@ import os
 
 from . import _core
 from ._core import Loaded, Program, Tensor, load_states, save_states
+from ._fault import fault
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,6 +37,59 @@ def load_safetensors(path: Path) -> dict[str, Tensor]:
         Loaded(missing=[], unexpected=[])
     """
     return _core.read_safetensors(path)
+
+
+#: What lies beside the arrays in a file of Paddle.
+_PADDLES_NAMES = "StructuredToParameterName@@"
+
+
+def load_weights(path: Path) -> dict[str, Tensor]:
+    """The tensors of a file or folder of others by name, as `layer.load_state_dict` takes them. Names are those of the file.
+
+    Args:
+        path: A `.safetensors`, `.gguf`, `.npz`, `.pdparams`, `.pt`, `.pth` or `.bin` file; or a folder as Hugging Face has
+            them, with `model.safetensors`, several such files and their index, or `pytorch_model.bin`. Quantised numbers of
+            GGUF files become float32.
+
+    Example:
+        >>> import tempfile, os
+        >>> path = os.path.join(tempfile.mkdtemp(), "weights.npz")
+        >>> np.savez(path, weight=np.ones((3, 2), "float32"), bias=np.zeros(3, "float32"))
+        >>> fl.nn.Linear(2, 3).load_state_dict(fl.load_weights(path))
+        Loaded(missing=[], unexpected=[])
+    """
+    from ._torch import load_pickle, load_torch
+
+    name = os.fspath(path)
+    if os.path.isdir(name):
+        single = os.path.join(name, "pytorch_model.bin")
+        has_tensors = any(os.path.exists(os.path.join(name, file)) for file in _SAFE)
+        if has_tensors or not os.path.exists(single):
+            return _core.read_weights(name)
+        name = single
+    ending = os.path.splitext(name)[1]
+    if ending == ".pdparams":
+        found = load_pickle(name) if _is_pickle(name) else _core.read_weights(name)
+    elif ending in (".pt", ".pth", ".bin"):
+        found = load_torch(name)
+    else:
+        return _core.read_weights(name)
+    if isinstance(found, dict):
+        found = {key: value for key, value in found.items() if key != _PADDLES_NAMES}
+    if not isinstance(found, dict) or not all(isinstance(value, Tensor) for value in found.values()):
+        raise fault(
+            ValueError, f"{name} holds something else than tensors by name",
+            "`fl.load_torch` gives all of it; hand the part with the weights to `load_state_dict`",
+        )  # fmt: skip
+    return found
+
+
+_SAFE = ("model.safetensors", "model.safetensors.index.json")
+
+
+def _is_pickle(path: str) -> bool:
+    with open(path, "rb") as file:
+        return file.read(2) != b"PK"
 
 
 def save_safetensors(tensors: Mapping[str, Tensor], path: Path) -> None:

@@ -23,6 +23,7 @@ mod failing;
 #[rustfmt::skip]
 mod generated;
 mod debug;
+mod fluid;
 mod gradient;
 mod hooks;
 mod host;
@@ -96,6 +97,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     reader::register(module)?;
     weights::register(module)?;
     onnx::register(module)?;
+    fluid::register(module)?;
     export::register(module)?;
     ranks::register(module)?;
     view::register(module)?;

@@ -182,6 +182,17 @@ fn read_safetensors(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyDict>
     Ok(tensors)
 }
 
+/// The tensors of a file or folder of others: see `fl.load_weights`.
+#[pyfunction]
+fn read_weights(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyDict>> {
+    let loaded = call::run_long(py, || fluvial_bridge::weights::load(&path))?;
+    let tensors = PyDict::new(py);
+    for (name, tensor) in loaded {
+        tensors.set_item(name, Tensor::new(core::Var::new(tensor)))?;
+    }
+    Ok(tensors)
+}
+
 /// Writes a `.safetensors` file, whole or not at all.
 ///
 /// Args:
@@ -227,5 +238,6 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(read_model, module)?)?;
     module.add_function(wrap_pyfunction!(building_states, module)?)?;
     module.add_function(wrap_pyfunction!(read_safetensors, module)?)?;
+    module.add_function(wrap_pyfunction!(read_weights, module)?)?;
     module.add_function(wrap_pyfunction!(write_safetensors, module)?)
 }

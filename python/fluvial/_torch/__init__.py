@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ._archive import Archive, Legacy
+from ._archive import Archive, Legacy, Plain
 from ._machine import Refused
 from ._tensors import Tensors
 from .._fault import fault
@@ -33,11 +33,24 @@ def load_torch(path: str | os.PathLike[str]) -> Any:
         >>> net.load_state_dict(fl.load_torch("python/tests/torch_files/linear.pt"))
         Loaded(missing=[], unexpected=[])
     """
+    return _load(path, Legacy)
+
+
+def load_pickle(path: str | os.PathLike[str]) -> Any:
+    """Reads a pickle of arrays, such as Paddle's `.pdparams`. No code of the file runs.
+
+    Args:
+        path: The file.
+    """
+    return _load(path, Plain)
+
+
+def _load(path: str | os.PathLike[str], otherwise: type[Legacy | Plain]) -> Any:
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         try:
             start = file.read(4)
-            archive = (Archive if start == b"PK\x03\x04" else Legacy)(file, size)
+            archive = (Archive if start == b"PK\x03\x04" else otherwise)(file, size)
             return Tensors(file, size, archive).convert(archive.content)
         except Refused as refused:
             raise fault(ValueError, f"{os.fspath(path)}: {refused.what}", refused.remedy) from None

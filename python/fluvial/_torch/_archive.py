@@ -162,3 +162,16 @@ class Legacy:
         if key not in self._places:
             raise Refused(f"its storage `{key}` is missing")
         return self._places[key]
+
+
+class Plain:
+    """One pickle, which holds all there is: what Paddle writes."""
+
+    is_big = False
+
+    def __init__(self, file: BinaryIO, size: int) -> None:
+        self.content = Machine(Bounded(file, 0, size), size).run()
+
+    def storage(self, key: str) -> tuple[int, int]:
+        """There are none."""
+        raise Refused(f"its storage `{key}` is missing")

@@ -96,7 +96,11 @@ CLASSES = {"torch.Tensor", "torch.nn.parameter.Parameter", "torch.nn.parameter.B
 
 def find(module: str, name: str) -> Any:
     """What a global of the file stands for here."""
+    from ._arrays import NAMES
+
     full = f"{module}.{name}"
+    if full in NAMES:
+        return Name(full)
     if full in CALLED or full in CLASSES:
         return Name(full)
     if full == "torch.storage.UntypedStorage":
@@ -246,7 +250,13 @@ class Machine:
         self._stack.append(self._call(called.name, arguments))
 
     def _call(self, name: str, arguments: tuple[Any, ...]) -> Any:
+        from . import _arrays
+
         short = name.rpartition(".")[2]
+        if name in _arrays.RECONSTRUCT:
+            return _arrays.Array()
+        if name == "numpy.dtype":
+            return _arrays.element_type(arguments)
         if short == "OrderedDict":
             return self._ordered(*arguments)
         if short == "Size":
@@ -296,9 +306,15 @@ class Machine:
         return items
 
     def _build(self, _: Any) -> None:
+        from . import _arrays
+
         # Attributes, such as the versions of layers that PyTorch keeps beside a state dict.
-        self._stack.pop()
-        if type(self._stack[-1]) not in (dict, View):
+        state, built = self._stack.pop(), self._stack[-1]
+        if type(built) is _arrays.Array:
+            built.build(state)
+        elif type(built) is Kind:
+            _arrays.check_order(state)
+        elif type(built) not in (dict, View):
             raise TypeError("attributes belong to no object")
 
     def _pop(self, _: Any) -> None:

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from .. import _core
+from ._arrays import Array
 from ._machine import RESAVE, WIDTHS, Kind, Name, Refused, Storage, View
 
 TYPE_CHECKING = False
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any, BinaryIO
 
     from .._core import Tensor
-    from ._archive import Archive, Legacy
+    from ._archive import Archive, Legacy, Plain
 
 #: How deep containers may lie in each other.
 DEEPEST = 100
@@ -29,7 +30,7 @@ READING = 64
 class Tensors:
     """Makes the tensors of a file."""
 
-    def __init__(self, file: BinaryIO, size: int, archive: Archive | Legacy) -> None:
+    def __init__(self, file: BinaryIO, size: int, archive: Archive | Legacy | Plain) -> None:
         self._file, self._size, self._archive = file, size, archive
         self._memory = max(SHARING * size, ALWAYS_ALLOWED)
         self._reads = max(READING * size, ALWAYS_ALLOWED)
@@ -45,6 +46,10 @@ class Tensors:
     def _value(self, value: Any, depth: int) -> Any:
         if isinstance(value, View):
             return self._tensor(value)
+        if isinstance(value, Array):
+            if id(value) not in self._containers:
+                self._containers[id(value)] = _core.tensor_of_bytes(value.bytes(), value.kind, value.sizes, False)
+            return self._containers[id(value)]
         if isinstance(value, Kind):
             return getattr(_core, value.name)
         if isinstance(value, (Storage, Name)):

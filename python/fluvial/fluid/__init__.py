@@ -33,6 +33,8 @@ from . import data_feeder, reader
 from .data_feeder import DataFeeder
 from . import io
 from .io import load, load_program_state, save, set_program_state
+from .programs import load_inference_model, load_program
+from . import programs
 from . import average, dygraph_grad_clip, evaluator, metrics, nets, profiler
 from . import compiler, parallel_executor, transpiler
 from .compiler import *

@@ -297,7 +297,7 @@ def load_inference_model(
     params_filename: str | None = None,
     pserver_endpoints: Any = None,
 ) -> list[Any]:
-    """Reads what `save_inference_model` wrote; its parameters go to the scope.
+    """Reads what `save_inference_model` wrote, here or in Fluid itself; its parameters go to the scope.
 
     Args:
         dirname: The folder.
@@ -314,13 +314,14 @@ def load_inference_model(
     path = os.path.join(dirname, model_filename or _MODEL)
     with open(path, "rb") as file:
         data = file.read()
+    if _core.is_fluid_program(data):
+        return _foreign(path, None if params_filename is None else os.path.join(dirname, params_filename))
     try:
         closed = _core.Program.from_bytes(data)
     except Exception as error:
         raise fault(
-            ValueError, f"`{path}` is no program that was written here ({error})",
-            "programs of Fluid's own are not read yet; build the network and use `fluid.io.load_params`",
-        ) from error  # fmt: skip
+            ValueError, f"`{path}` is no program of ours nor of Fluid's ({error})", "give the folder of a saved model"
+        ) from error
     program = Program._of(closed)
     program._is_test = True
     where = os.path.join(dirname, params_filename or _PARAMS)
@@ -338,6 +339,20 @@ def load_inference_model(
         if name not in block.vars:
             # Nothing reads it, so that its type is not known, and does not matter.
             block.declare(name, (-1,), "float32", 0)
+    return [program, fed, [block.var(name) for name in closed.outputs if name in block.vars]]
+
+
+def _foreign(path: str, params: str | None) -> list[Any]:
+    """A model of Fluid's own: its program, the names of what is fed, and the variables that are fetched."""
+    from .programs import load_inference_model as read
+
+    closed = read(os.path.dirname(path) if os.path.basename(path) == _MODEL else path, params)
+    program = Program._of(closed)
+    program._is_test = True
+    for name in closed.states:
+        _put(program, name, closed.state[name].numpy())
+    block = program.global_block()
+    fed = [name for name in closed.inputs if name in block.vars]
     return [program, fed, [block.var(name) for name in closed.outputs if name in block.vars]]
 
 

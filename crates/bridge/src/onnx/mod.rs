@@ -19,6 +19,7 @@ use prost::Message;
 
 pub use export::exported;
 pub use import::{Supported, supported};
+pub(crate) use import::{concatenated, truncated_quotient};
 
 /// The messages of ONNX files.
 pub mod proto {

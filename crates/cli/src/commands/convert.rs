@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use fluvial::core::{Program, Result, Tensor};
 use fluvial::io;
-use fluvial_bridge::onnx;
+use fluvial_bridge::{fluid, onnx};
 use serde_json::json;
 
 use crate::fault::{Outcome, usage};
 use crate::out::Out;
 use crate::{program, tensors};
 
-/// Convert a program between text (`.fl`) and binary (`.flb`), a program to and from an ONNX model, or tensors between `.npz`, `.npy` and `.safetensors`.
+/// Convert a program between text (`.fl`) and binary (`.flb`), a program to and from an ONNX model, from a model of Fluid or Paddle (`.pdmodel`, or a folder with `__model__`), or tensors between `.npz`, `.npy` and `.safetensors`.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Convert {
@@ -27,6 +27,7 @@ const EXAMPLES: &str = "Examples:
   fluvial convert model.flb model.fl
   fluvial convert model.onnx model.flb
   fluvial convert model.flb model.onnx
+  fluvial convert model.pdmodel model.flb
   fluvial convert model.safetensors model.npz";
 
 impl Convert {
@@ -55,7 +56,7 @@ impl Convert {
             tensors::write(to, &named.collect::<Vec<(&str, &Tensor)>>())?;
         } else {
             let what = format!("`{}` cannot become `{}`", from.display(), to.display());
-            let remedy = "programs and .onnx models become .fl, .flb or .onnx; tensors .npz, .npy or .safetensors; samples \
+            let remedy = "programs, .onnx models and .pdmodel files become .fl, .flb or .onnx; tensors .npz, .npy or .safetensors; samples \
                           are converted by `fluvial data convert`";
             return Err(usage(what, remedy));
         }
@@ -65,10 +66,18 @@ impl Convert {
     }
 }
 
-/// A program, or that of an ONNX model, whose weights are the initial values of its states.
+/// A program, or that of a model of others, whose weights are the initial values of its states.
 pub(super) fn loaded(from: &Path) -> Result<Program> {
+    let is_fluid = from.extension().is_some_and(|ending| ending == "pdmodel")
+        || from.file_name().is_some_and(|name| name == "__model__")
+        || from.join("__model__").is_file();
     match is_onnx(from) {
         true => onnx::load(from, &onnx::Options::default()),
+        false if is_fluid => {
+            let folder = from.file_name().is_some_and(|name| name == "__model__");
+            let path = if folder { from.parent().unwrap_or(from) } else { from };
+            fluid::load_inference_model(path, None, &fluid::Options::default())
+        }
         false => program::load(from),
     }
 }

@@ -8,9 +8,10 @@ use super::MARKER;
 use crate::tree::Source;
 
 /// A file of messages, its package, and the file of their Rust code.
-const SCHEMAS: [[&str; 3]; 2] = [
+const SCHEMAS: [[&str; 3]; 3] = [
     ["crates/core/proto/program.proto", "fluvial.v1", "crates/core/src/proto/generated.rs"],
     ["crates/bridge/proto/onnx.proto", "onnx", "crates/bridge/src/onnx/generated.rs"],
+    ["crates/bridge/proto/fluid.proto", "fluid", "crates/bridge/src/fluid/generated.rs"],
 ];
 
 /// The Rust code of all schemas that this tree has.

@@ -3,9 +3,9 @@
 use fluvial_core::{Dim, Result, Var};
 use fluvial_ops as ops;
 
-use super::fit;
 use super::node::{Node, front};
 use super::table::Entry;
+use crate::fit;
 
 pub const OPS: &[Entry] = &[
     Entry::one("Celu", 12, |n| ops::celu(&n.var(0)?, n.float("alpha", 1.0))),

@@ -3,11 +3,11 @@
 use fluvial_core::{DType, Error, Result, Var, Whole};
 use fluvial_ops as ops;
 
-use super::fit;
 use super::node::{Node, front};
 use super::sizes::{self, Compute};
 use super::table::Entry;
 use super::value::Sizes;
+use crate::fit;
 
 pub const OPS: &[Entry] = &[
     Entry::one("Abs", 1, |n| match n.var(0)?.dtype() {

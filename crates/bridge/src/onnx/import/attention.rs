@@ -23,7 +23,7 @@ pub fn heads(x: &Var, count: i64) -> Result<Var> {
     };
     let dims = x.dims();
     let width = dims[2].floor_div(Dim::size(count))?;
-    let parts = super::fit::reshaped(x, &[dims[0], dims[1], Dim::size(count), width])?;
+    let parts = crate::fit::reshaped(x, &[dims[0], dims[1], Dim::size(count), width])?;
     ops::permute(&parts, &[0, 2, 1, 3])
 }
 
@@ -35,7 +35,7 @@ pub fn together(x: &Var) -> Result<Var> {
 }
 
 /// Each head of keys or values as often as queries need it.
-fn repeated(x: &Var, queries: Dim) -> Result<Var> {
+pub fn repeated(x: &Var, queries: Dim) -> Result<Var> {
     match (x.dims()[1].value(), queries.value()) {
         (Some(own), Some(all)) if own != all && own > 0 && all % own == 0 => {
             ops::repeat_interleave(x, all / own, 1)

@@ -81,7 +81,7 @@ fn repeat(n: &Node<'_>) -> Result<Vec<Val>> {
             for (new, old) in found[1..=n_carried].iter().zip(carried) {
                 next.push(match old.ty().is_list() {
                     true => new.clone(),
-                    false => super::fit::assumed(new, &old.dims())?,
+                    false => crate::fit::assumed(new, &old.dims())?,
                 });
             }
             for (list, element) in lists.iter().zip(&found[n_carried + 1..]) {

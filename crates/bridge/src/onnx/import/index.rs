@@ -3,10 +3,10 @@
 use fluvial_core::{DType, Dim, Result, Var};
 use fluvial_ops::{self as ops, ScatterReduction};
 
-use super::fit;
 use super::node::{Node, front};
 use super::table::Entry;
 use super::value::Val;
+use crate::fit;
 
 pub const OPS: &[Entry] = &[
     Entry::one("Compress", 9, compress),

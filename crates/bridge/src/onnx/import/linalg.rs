@@ -3,9 +3,9 @@
 use fluvial_core::{DType, Result, Var};
 use fluvial_ops as ops;
 
-use super::fit;
 use super::node::Node;
 use super::table::Entry;
+use crate::fit;
 
 pub const OPS: &[Entry] = &[
     Entry::one("Det", 11, |n| ops::det(&n.var(0)?)),

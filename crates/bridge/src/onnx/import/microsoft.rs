@@ -3,8 +3,9 @@
 use fluvial_core::{DType, Dim, Result, Var};
 use fluvial_ops as ops;
 
-use super::attention::{bias_of, heads, together};
+use super::attention::{heads, together};
 use super::linalg::matmul;
+use super::microsoft_attention::plus;
 use super::node::Node;
 use super::norm::layer_norm;
 use super::quant;
@@ -14,7 +15,6 @@ use super::value::Val;
 const DOMAIN: &str = "com.microsoft";
 
 pub const OPS: &[Entry] = &[
-    Entry::one("Attention", 1, attention).of(DOMAIN).refuses("past keys, relative positions"),
     Entry::one("BiasGelu", 1, |n| ops::gelu(&ops::add(&n.var(0)?, &n.var(1)?)?, false)).of(DOMAIN),
     Entry::one("DynamicQuantizeMatMul", 1, |n| {
         let [q, scale, zero] = quant::dynamic(&n.var(0)?)?;
@@ -88,10 +88,6 @@ pub const OPS: &[Entry] = &[
     .of(DOMAIN),
 ];
 
-fn plus(x: &Var, more: Option<Var>) -> Result<Var> {
-    more.map_or_else(|| Ok(x.clone()), |more| ops::add(x, &more))
-}
-
 fn embed(n: &Node<'_>) -> Result<Vec<Val>> {
     let ids = ops::cast(&n.var(0)?, DType::I64)?;
     let steps = ids.dims()[1];
@@ -112,47 +108,4 @@ fn embed(n: &Node<'_>) -> Result<Vec<Val>> {
     });
     found.push(sum.into());
     Ok(found)
-}
-
-fn attention(n: &Node<'_>) -> Result<Var> {
-    if n.has(4) || n.has(5) {
-        return Err(n.refuse("past keys and relative positions"));
-    }
-    let x = n.var(0)?;
-    let all = plus(&matmul(&x, &n.var(1)?)?, n.opt(2)?)?;
-    let parts = match n.ints("qkv_hidden_sizes") {
-        Some(sizes) => {
-            let sizes =
-                sizes.into_iter().map(super::fit::non_negative).collect::<Result<Vec<_>>>()?;
-            ops::split(&all, &sizes, -1)?
-        }
-        None => ops::chunk(&all, 3, -1)?,
-    };
-    let [q, k, v] = &parts[..] else { return Err(n.refuse("its weight has not three parts")) };
-    let count = n.int("num_heads", 0);
-    let (q, k, v) = (heads(q, count)?, heads(k, count)?, heads(v, count)?);
-    let (steps, dtype) = (x.dims()[1], x.dtype());
-    let mut mask = match n.opt(3)? {
-        Some(mask) if mask.rank() == 2 => {
-            let allowed = ops::ne(&mask, &mask.literal(0.0))?;
-            Some(bias_of(&ops::unsqueeze(&ops::unsqueeze(&allowed, 1)?, 1)?, dtype)?)
-        }
-        Some(mask) if mask.rank() == 1 => {
-            let dims = [mask.dims()[0], Dim::size(1), Dim::size(1), Dim::size(1)];
-            let ends = ops::reshape(&ops::cast(&mask, DType::I64)?, &dims)?;
-            Some(bias_of(&ops::lt(&ops::iota(steps, DType::I64)?, &ends)?, dtype)?)
-        }
-        Some(mask) => return Err(n.refuse(format!("a mask of type {}", mask.ty()))),
-        None => None,
-    };
-    if n.flag("unidirectional", false) {
-        let rows = ops::unsqueeze(&ops::iota(steps, DType::I64)?, 1)?;
-        let causal = bias_of(&ops::le(&ops::iota(steps, DType::I64)?, &rows)?, dtype)?;
-        mask = Some(match mask {
-            Some(mask) => ops::add(&mask, &causal)?,
-            None => causal,
-        });
-    }
-    let options = ops::AttentionOptions { scale: n.opt_float("scale"), ..Default::default() };
-    together(&ops::scaled_dot_product_attention(&q, &k, &v, mask.as_ref(), options)?)
 }

@@ -5,6 +5,7 @@ use fluvial_ops as ops;
 
 use super::value::{Sizes, Val};
 use super::{Env, Importer};
+pub use crate::fit::front;
 use crate::onnx::generated::{AttributeProto, GraphProto, NodeProto};
 use crate::onnx::{tensors, types};
 
@@ -193,15 +194,6 @@ impl Node<'_> {
     /// What this cannot do, said of the attribute or input.
     pub fn refuse(&self, what: impl Into<String>) -> Error {
         Error::argument(what)
-    }
-}
-
-/// An axis, counted from the front.
-pub fn front(axis: i64, rank: usize) -> Result<usize> {
-    let found = if axis < 0 { axis.saturating_add(rank as i64) } else { axis };
-    match usize::try_from(found) {
-        Ok(found) if found < rank => Ok(found),
-        _ => Err(Error::index(format!("axis {axis} is out of range for rank {rank}"))),
     }
 }
 

@@ -3,11 +3,11 @@
 use fluvial_core::{DType, Dim, Error, Result, Var};
 use fluvial_ops::{self as ops, AvgPoolOptions, MaxPoolOptions, PadOptions};
 
-use super::fit;
 use super::node::Node;
 use super::table::Entry;
 use super::value::Val;
 use super::window::{Windows, sizes};
+use crate::fit;
 
 pub const OPS: &[Entry] = &[
     Entry::one("AveragePool", 1, average_pool).refuses("more than three spatial axes"),

@@ -30,7 +30,7 @@ pub const OPS: &[Entry] = &[
 fn shaped(n: &Node<'_>) -> Result<Type> {
     let dtype = n.dtype("dtype")?.unwrap_or(DType::F32);
     let dims = n.ints("shape").unwrap_or_default();
-    let dims = dims.into_iter().map(super::fit::non_negative).collect::<Result<Vec<_>>>()?;
+    let dims = dims.into_iter().map(crate::fit::non_negative).collect::<Result<Vec<_>>>()?;
     Type::new(dtype, &dims)
 }
 

@@ -76,7 +76,7 @@ pub const OPS: &[Entry] = &[
             }
             let mut item = n.var(1)?;
             if let Some(element) = list.ty().element() {
-                item = super::fit::assumed(&item, element.dims())?;
+                item = crate::fit::assumed(&item, element.dims())?;
             }
             return Ok(vec![Val::Var(ops::list_push(&list, &item)?)]);
         }

@@ -3,10 +3,10 @@
 use fluvial_core::{DType, Dim, Error, Result, Var, Whole};
 use fluvial_ops::{self as ops, End, Index, PadMode, PadOptions};
 
-use super::fit;
 use super::node::{Node, elements, front};
 use super::table::Entry;
 use super::value::{Sizes, Val};
+use crate::fit;
 
 pub const OPS: &[Entry] = &[
     Entry::one("CenterCropPad", 18, center_crop_pad),

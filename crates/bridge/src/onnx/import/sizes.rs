@@ -6,6 +6,7 @@ use fluvial_core::{DType, Error, Result, Tensor, Whole, imperative};
 use super::node::Node;
 use super::table::{Entry, Import};
 use super::value::{Sizes, Val};
+pub use crate::fit::zip;
 
 /// Computes on integers that depend on sizes; nothing if it cannot be said.
 pub type Compute = fn(&Node<'_>, &[Option<Sizes>]) -> Result<Option<Sizes>>;
@@ -92,33 +93,6 @@ fn moved(entry: &Entry, node: &Node<'_>, inputs: &[usize]) -> Result<Option<Vec<
         Sizes { items, dims: tensor.dims().to_vec(), dtype }.val()
     };
     outputs.into_iter().map(named).collect::<Result<Vec<Val>>>().map(Some)
-}
-
-/// Applies a function of two integers, with sizes of one broadcast.
-pub fn zip(
-    inputs: &[Option<Sizes>],
-    f: impl Fn(Whole, Whole) -> Result<Option<Whole>>,
-) -> Result<Option<Sizes>> {
-    let [Some(a), Some(b)] = inputs else { return Ok(None) };
-    let dims = if a.dims.len() >= b.dims.len() && a.items.len() >= b.items.len() {
-        a.dims.clone()
-    } else {
-        b.dims.clone()
-    };
-    let count = dims.iter().product::<usize>();
-    let fits = |sizes: &Sizes| sizes.items.len() == 1 || sizes.dims == dims;
-    if !fits(a) || !fits(b) {
-        return Ok(None);
-    }
-    let at = |sizes: &Sizes, i: usize| sizes.items[if sizes.items.len() == 1 { 0 } else { i }];
-    let mut items = Vec::new();
-    for i in 0..count {
-        match f(at(a, i), at(b, i))? {
-            Some(item) => items.push(item),
-            None => return Ok(None),
-        }
-    }
-    Ok(Some(Sizes { items, dims, dtype: a.dtype }))
 }
 
 /// Whether two integers are equal, if that can be said: sizes are not negative.

@@ -7,7 +7,8 @@ use super::sizes::Rule;
 use super::value::Val;
 use super::{
     activations, arithmetic, attention, control, conv, create, index, linalg, loss, microsoft,
-    norm, pool, quant, random, recurrent, reduce, resize, sequence, shape, signal, training,
+    microsoft_attention, norm, pool, quant, random, recurrent, reduce, resize, sequence, shape,
+    signal, training,
 };
 
 /// How a node becomes values.
@@ -102,6 +103,7 @@ pub const TABLE: &[&[Entry]] = &[
     linalg::OPS,
     loss::OPS,
     microsoft::OPS,
+    microsoft_attention::OPS,
     norm::OPS,
     pool::OPS,
     quant::OPS,

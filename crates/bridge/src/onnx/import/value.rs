@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use fluvial_core::{Cell, DType, Dim, Error, Result, Role, Tensor, Type, Var, Whole};
+use fluvial_core::{Cell, Error, Result, Role, Tensor, Type, Var};
 use fluvial_ops as ops;
+
+pub use crate::fit::Sizes;
 
 /// A value of a graph.
 #[derive(Clone)]
@@ -29,41 +31,13 @@ pub struct Param {
     pub role: Role,
 }
 
-/// Integers of known sizes, each a number or an expression of symbols.
-#[derive(Clone)]
-pub struct Sizes {
-    pub items: Vec<Whole>,
-    pub dims: Vec<usize>,
-    pub dtype: DType,
-}
-
 impl Sizes {
-    /// The sizes of a shape.
-    pub fn of_dims(dims: &[Dim]) -> Sizes {
-        let items: Vec<Whole> = dims.iter().map(|&dim| Whole::from(dim)).collect();
-        Sizes { dims: vec![items.len()], items, dtype: DType::I64 }
-    }
-
     /// The same value; a tensor if nothing is open.
     pub fn val(self) -> Result<Val> {
-        let numbers: Option<Vec<i64>> = self.items.iter().map(|item| item.number()).collect();
-        match numbers {
-            Some(numbers) => {
-                let tensor = Tensor::from_slice(&numbers, &self.dims)?;
-                tensor.cast(self.dtype).map(Val::Known)
-            }
-            None => Ok(Val::Sizes(self)),
-        }
-    }
-
-    fn var(&self) -> Result<Var> {
-        let items = self.items.iter().map(|&item| ops::whole_size(item, self.dtype));
-        let items = items.collect::<Result<Vec<Var>>>()?;
-        let dims: Vec<Dim> = self.dims.iter().map(|&dim| Dim::size(dim)).collect();
-        match items.is_empty() {
-            true => ops::zeros(&dims, self.dtype),
-            false => ops::reshape(&ops::stack(&items.iter().collect::<Vec<_>>(), 0)?, &dims),
-        }
+        Ok(match self.tensor()? {
+            Some(tensor) => Val::Known(tensor),
+            None => Val::Sizes(self),
+        })
     }
 }
 
@@ -105,13 +79,7 @@ impl Val {
         if let Val::Sizes(sizes) = self {
             return Some(sizes.clone());
         }
-        let tensor = self.tensor().filter(|tensor| tensor.dtype().is_int())?;
-        if tensor.numel() > 1 << 16 {
-            return None;
-        }
-        let numbers = tensor.cast(DType::I64).ok()?.to_vec::<i64>().ok()?;
-        let items = numbers.into_iter().map(Whole::Number).collect();
-        Some(Sizes { items, dims: tensor.dims().to_vec(), dtype: tensor.dtype() })
+        Sizes::of_tensor(&self.tensor()?)
     }
 
     /// Whether it is settled now, apart from initialisers, which may be trained.

@@ -8,6 +8,7 @@ use fluvial::core::Value;
 use fluvial::prelude::*;
 use fluvial_bridge::onnx::{SaveOptions, to_bytes};
 use fluvial_data::formats::records::{Compression, Options, Writer};
+use fluvial_data::formats::{Input, npz};
 use fluvial_data::{Field, files, safetensors};
 use fluvial_debug::Engine;
 use fluvial_debug::target::{Breakpoint, Event, Go, On, Target};
@@ -24,6 +25,25 @@ fn root() -> PathBuf {
 /// Golden files of the readers.
 pub fn golden(endings: &[&str]) -> Done<Vec<Vec<u8>>> {
     in_folder(&root().join("../data/tests/golden"), endings)
+}
+
+/// Golden files of models and weights that others have written.
+pub fn others(endings: &[&str]) -> Done<Vec<Vec<u8>>> {
+    let golden = root().join("../../python/tests/golden");
+    let mut seeds = in_folder(&golden.join("paddle"), endings)?;
+    seeds.extend(in_folder(&golden.join("gguf"), endings)?);
+    Ok(seeds)
+}
+
+/// Programs of Fluid: a model, and the main and startup programs of trainings.
+pub fn fluid() -> Done<Vec<Vec<u8>>> {
+    let mut seeds = others(&["pdmodel"])?;
+    for bytes in in_folder(&root().join("../../python/tests/golden/paddle"), &["npz"])? {
+        let tensors = npz::read_input(&Input::memory("golden", bytes))?;
+        let programs = tensors.iter().filter(|(name, _)| name == "main" || name == "startup");
+        seeds.extend(programs.filter_map(|(_, tensor)| Some(tensor.as_bytes()?.to_vec())));
+    }
+    Ok(seeds)
 }
 
 /// Programs of the repository, and `more` below them.

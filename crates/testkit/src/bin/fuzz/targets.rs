@@ -1,6 +1,6 @@
 //! What inputs are given to.
 
-use fluvial_bridge::onnx;
+use fluvial_bridge::{fluid, onnx, weights};
 use fluvial_core::{Error, Limits, Program, Registry};
 use fluvial_data::Reader;
 use fluvial_data::formats::Settings;
@@ -13,11 +13,14 @@ use crate::seeds::{self, Stopped};
 use crate::{Done, exercise, repair};
 
 /// The targets, in the order in which they are run.
-pub const NAMES: [&str; 18] = [
+pub const NAMES: [&str; 21] = [
     "text",
     "short",
     "proto",
     "onnx",
+    "fluid",
+    "fluid_tensors",
+    "gguf",
     "npy",
     "npz",
     "csv",
@@ -65,6 +68,21 @@ pub fn target(name: &str) -> Done<Target> {
                 Ok(program) => !program.to_bytes().is_empty(),
                 Err(error) => refused(&error),
             }
+        }),
+        "fluid" => mutations(seeds::fluid()?, nothing, |bytes| {
+            let limits = Limits { memory: Some(1 << 28), trips: Some(1000), ..Limits::default() };
+            let _limits = limits.enter();
+            match fluid::program_from_bytes(bytes, Some(bytes), &fluid::Options::default()) {
+                Ok(program) => !program.to_bytes().is_empty(),
+                Err(error) => refused(&error),
+            }
+        }),
+        "fluid_tensors" => mutations(seeds::others(&["pdiparams"])?, nothing, |bytes| {
+            fluid::read_tensors(bytes).is_ok()
+        }),
+        "gguf" => mutations(seeds::others(&["gguf"])?, nothing, |bytes| {
+            let mut from = std::io::Cursor::new(bytes);
+            weights::read_gguf(&mut from, bytes.len() as u64, "memory").is_ok()
         }),
         "npy" => mutations(seeds::golden(&["npy"])?, nothing, move |bytes| {
             exercise::one_npy(bytes) & exercise::dataset("npy", bytes, &none)
