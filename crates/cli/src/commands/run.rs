@@ -297,10 +297,8 @@ impl Run {
         let options = Options { fast: self.fast, ..Options::default() };
         let executor = Executor::with(program, &fetched.outputs(), state.clone(), &options)?;
         let is_first = fluvial::dist::current().rank() == 0;
-        let (profile, trace) = (
-            self.profile.as_ref().filter(|_| is_first),
-            self.trace.as_ref().filter(|_| is_first),
-        );
+        let (profile, trace) =
+            (self.profile.as_ref().filter(|_| is_first), self.trace.as_ref().filter(|_| is_first));
         let file = profile.map(|path| create(path)).transpose()?;
         let profiler = file.map(|file| (Profiler::new(), file));
         let logger = trace.map(|path| logger(path, &executor)).transpose()?;

@@ -122,7 +122,8 @@ fn sizes(old: &[Dim], options: &InterpolateOptions) -> Result<Vec<Dim>> {
 /// The size times the factor, rounded down.
 fn scaled(old: Dim, scale: f64) -> Result<Dim> {
     if !scale.is_finite() || scale <= 0.0 {
-        return Err(Error::argument(format!("a scale of {scale} is not positive")).remedy("use a positive number"));
+        return Err(Error::argument(format!("a scale of {scale} is not positive"))
+            .remedy("use a positive number"));
     }
     let whole = |x: f64| (x.fract() == 0.0).then(|| Dim::size(x as usize));
     match (old.value(), whole(scale), whole(1.0 / scale)) {
