@@ -7,6 +7,7 @@ mod faults;
 mod files;
 mod limits;
 mod looking;
+mod ranks;
 mod running;
 mod runs;
 mod sandbox;

@@ -185,6 +185,10 @@ struct Api<H> {
 const ROOM: usize = 8192 + 1;
 
 impl<H: Handle> Api<H> {
+    #[expect(
+        clippy::missing_transmute_annotations,
+        reason = "the types are those of the fields, which would have to be written twice"
+    )]
     fn load(library: Library, numbers: Numbers) -> Result<Api<H>> {
         macro_rules! function {
             ($name:literal) => {{

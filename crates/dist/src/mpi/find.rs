@@ -35,7 +35,7 @@ impl Found {
         let of_prefix = self.path.parent().and_then(Path::parent).map(|prefix| prefix.join("bin"));
         let beside = of_prefix.into_iter().filter(|_| self.path.is_absolute());
         let names: &[&str] = match self.abi {
-            Abi::OpenMpi => &["mpiexec.openmpi", "prterun", "mpiexec", "mpirun"],
+            Abi::OpenMpi => &["mpiexec.openmpi", "mpiexec", "mpirun"],
             _ => &["mpiexec.hydra", "mpiexec", "mpirun"],
         };
         let searched = std::env::var_os("PATH").unwrap_or_default();
