@@ -35,12 +35,13 @@ export function Memory({ programs }: { programs: string[] }) {
   const [chosen, choose] = useState("");
   const [sizes, setSizes] = useKept<Record<string, string>>("sizes", {});
   const [by, setBy] = useState<By>("layer");
+  const [limit, setLimit] = useState("");
   const [where, enter] = useState<string | null>(null);
   const [over, hover] = useState<Value | null>(null);
   const [step, setStep] = useState<number | null>(null);
   const name = programs.includes(chosen) ? chosen : programs[0];
   const query = Object.fromEntries(Object.entries(sizes).map(([symbol, size]) => [`size.${symbol}`, size]));
-  const { data, error } = useAsk<Plan>("memory", { program: name, ...(isExported ? {} : query) }, [name, JSON.stringify(query)]);
+  const { data, error } = useAsk<Plan>("memory", { program: name, ...(isExported ? {} : { ...query, limit: limit ? Math.round(Number(limit) * 1024 ** 2) : undefined }) }, [name, JSON.stringify(query), limit]);
 
   const blocks = useMemo(() => data ? [{ path: [] as number[][], name: "main", block: data.block }, ...inner(data.block)] : [], [data]);
   // A training is a loop: where most memory is, one looks first.
@@ -69,6 +70,7 @@ export function Memory({ programs }: { programs: string[] }) {
         {data && !isExported && Object.entries(data.sizes).map(([symbol, size]) => (
           <label>{symbol} <input type="number" min={1} value={sizes[symbol] ?? size} style={{ width: "5.5em" }} onChange={(e) => setSizes({ ...sizes, [symbol]: e.currentTarget.value })} /></label>
         ))}
+        {data && !isExported && <label title="Values are computed again instead of being kept, to stay within it">limit <input type="number" min={0} step="any" placeholder="none" value={limit} style={{ width: "6em" }} onChange={(e) => setLimit(e.currentTarget.value)} /> MB</label>}
         <span class="switch" role="group" aria-label="Colour by">
           {(["layer", "line", "op"] as const).map((kind) => <button class={by === kind ? "on" : ""} aria-pressed={by === kind} onClick={() => setBy(kind)}>{kind}</button>)}
         </span>
@@ -77,7 +79,7 @@ export function Memory({ programs }: { programs: string[] }) {
       </div>
       {error && <p class="fault">{error}</p>}
       {!data && !error && <p class="empty">Planning …</p>}
-      {data && at && <>
+      {data && at && !error && <>
         <div class="facts">
           <Fact title="peak of the run" value={`${data.is_open ? "≥ " : ""}${bytes(data.peak_bytes)}`} />
           <Fact title="if nothing were planned" value={bytes(data.unplanned_bytes)} />

@@ -45,7 +45,7 @@ export function span(seconds: number): string {
   return `${(seconds / 3600).toFixed(1)} h`;
 }
 
-/** What was asked for: the answer, or the error. Asked again when `keys` change; the old answer stays meanwhile. */
+/** What was asked for: the answer, or the error. Asked again when `keys` change; the last answer stays meanwhile. */
 export function useAsk<T>(path: string | null, query: Record<string, string | number | undefined>, keys: unknown[]) {
   const [state, set] = useState<{ data?: T; error?: string }>({});
   useEffect(() => {
@@ -53,7 +53,7 @@ export function useAsk<T>(path: string | null, query: Record<string, string | nu
     const abort = new AbortController();
     ask<T>(path, query, abort.signal).then(
       (data) => set({ data }),
-      (error: Error) => error.name !== "AbortError" && set({ error: error.message }),
+      (error: Error) => error.name !== "AbortError" && set((old) => ({ ...old, error: error.message })),
     );
     return () => abort.abort();
   }, [path, ...keys]);

@@ -12,8 +12,12 @@ use crate::program::{line, symbols};
 /// The size of symbols of which nothing is said.
 const DEFAULT_SIZE: usize = 8;
 
-/// What a run on inputs of these sizes holds, by symbol.
-pub fn plan(program: &Program, sizes: &BTreeMap<String, usize>) -> Result<Json> {
+/// What a run on inputs of these sizes holds, by symbol; within a limit, values are computed again.
+pub fn plan(
+    program: &Program,
+    sizes: &BTreeMap<String, usize>,
+    memory_limit: Option<usize>,
+) -> Result<Json> {
     let size = |symbol: Dim| {
         let name = symbol.symbol_name().unwrap_or_default();
         Some(Dim::size(sizes.get(&*name).copied().unwrap_or(DEFAULT_SIZE)))
@@ -30,7 +34,8 @@ pub fn plan(program: &Program, sizes: &BTreeMap<String, usize>) -> Result<Json> 
     let inputs: Vec<(&str, Tensor)> =
         program.inputs.iter().map(|name| &**name).zip(tensors).collect();
     let outputs: Vec<&str> = program.outputs.iter().map(|name| &**name).collect();
-    let executor = Executor::with(program, &outputs, State::new(), &Options::default())?;
+    let options = Options { memory_limit, ..Options::default() };
+    let executor = Executor::with(program, &outputs, State::new(), &options)?;
     let report = executor.report(&inputs)?;
     let used: BTreeMap<_, _> = symbols(program)
         .into_iter()

@@ -110,7 +110,7 @@ impl Site {
                 let sizes = query.iter().filter_map(|(name, value)| {
                     Some((name.strip_prefix("size.")?.to_string(), value.parse().ok()?))
                 });
-                memory::plan(&shown.program, &sizes.collect())
+                memory::plan(&shown.program, &sizes.collect(), of("limit").parse().ok())
             }),
             "profile" => match self.profiles.iter().find(|(name, _)| name == of("profile")) {
                 Some((_, path)) => trace::read(path).map_err(|error| error.to_string()),

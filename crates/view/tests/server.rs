@@ -421,6 +421,12 @@ fn values_that_live_at_the_same_time_lie_apart() {
         "{most} {}",
         plan["peak_bytes"]
     );
+    // A limit that is kept changes nothing; one that nothing can keep is an error that says so.
+    let peak = plan["peak_bytes"].as_u64().unwrap();
+    let within = ask(&server, &format!("memory?program=step&size.batch=64&limit={peak}"));
+    assert_eq!(within["peak_bytes"].as_u64(), Some(peak));
+    let (status, fault) = get(&server, "api/memory?program=step&size.batch=64&limit=100");
+    assert!(status == 404 && fault.contains("raise the limit"), "{fault}");
     // The layers of the model own most of it.
     let steps = plan["block"]["steps"].as_array().unwrap();
     assert!(steps.iter().any(|step| step["layer"] == "net.0"));

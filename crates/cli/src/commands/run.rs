@@ -27,7 +27,7 @@ use crate::out::Out;
 use crate::program::{ProgramArgs, is_standard};
 use crate::progress::Progress;
 use crate::ranks::Ranks;
-use crate::table::{row, table};
+use crate::table::{bytes, row, table};
 use crate::{names, observers, settings, signals, tensors};
 
 /// Run a program.
@@ -216,7 +216,9 @@ impl Run {
             let numbers: Vec<(&str, f64)> =
                 numbers.map(|(name, x)| (name.as_str(), x.to_f64s()[0])).collect();
             journal.numbers(0, &numbers);
-            journal.event("end", &format!("the run is over after {seconds:.1} s"));
+            let peak = bytes(fluvial::tensor::memory::stats().peak_bytes as u64);
+            journal
+                .event("end", &format!("the run is over after {seconds:.1} s; most memory {peak}"));
         }
         // What one file cannot take is not lost for the other, nor for whoever looks.
         let written = match &self.output {

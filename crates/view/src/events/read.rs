@@ -225,3 +225,55 @@ fn filled(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
         Err(error) => Err(error),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::message::{self, Metadata, Plugin, Summary};
+    use super::*;
+
+    /// Messages with any bytes in them, whose checksums may be right, are read or refused.
+    #[test]
+    fn junk_inside_of_records() {
+        let tensor = |dtype: i32, content: usize| Tensor {
+            dtype,
+            content: vec![1; content],
+            floats: vec![0.5; 3],
+            doubles: vec![0.25; 3],
+            strings: vec![b"text".to_vec(); 3],
+            ..Tensor::default()
+        };
+        let value = |plugin: &str, what: ValueWhat| Value {
+            tag: plugin.to_string(),
+            metadata: Some(Metadata { plugin: Some(Plugin { name: plugin.to_string() }) }),
+            what: Some(what),
+        };
+        let plugins = ["scalars", "histograms", "images", "text"];
+        let of = |(i, plugin): (usize, &&str)| {
+            let dtype = [message::FLOAT, message::DOUBLE, message::STRING, 99][i];
+            value(plugin, ValueWhat::Tensor(tensor(dtype, 7 * i)))
+        };
+        let mut values: Vec<Value> = plugins.iter().enumerate().map(of).collect();
+        values.push(value("h", ValueWhat::Histogram(message::Histogram::default())));
+        let what = Some(EventWhat::Summary(Summary { values }));
+        let payload = Event { wall_time: 1.0, step: 2, what }.encode_to_vec();
+        let mut state = 7u64;
+        let mut random = |n: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) as usize % n
+        };
+        let mut n_read = 0;
+        for _ in 0..20_000 {
+            let mut junk = payload.clone();
+            for _ in 0..1 + random(4) {
+                let at = random(junk.len());
+                junk[at] = random(256) as u8;
+            }
+            junk.truncate(junk.len() - random(3) * random(20));
+            let mut tail = Tail::new(Path::new("junk"));
+            if let Ok(event) = Event::decode(&junk[..]) {
+                tail.event(event, &mut |_| n_read += 1);
+            }
+        }
+        assert!(n_read > 1000, "{n_read}");
+    }
+}
