@@ -36,6 +36,9 @@ class ParamAttr:
         [[0.5, 0.5]]
     """
 
+    #: Whether it is trained as lengths and directions, as `fluvial.fluid.WeightNormParamAttr` says.
+    is_divided = False
+
     def __init__(
         self,
         name: str | None = None,

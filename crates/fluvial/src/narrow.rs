@@ -15,7 +15,7 @@ use fluvial_core::{DType, Error, NewValues, OpRef, Program, Result, map_blocks};
 ///
 /// let ty = Type::of(DType::F32, &[2, 3])?;
 /// let program = Program::build(&[("x", ty)], |x| {
-///     Ok(vec![matmul(&x[0], &transpose(&x[0], &[1, 0])?)?])
+///     Ok(vec![matmul(&x[0], &transpose(&x[0], 0, 1)?)?])
 /// })?;
 /// let narrow = fluvial::narrowed(&program, DType::BF16, &["matmul"])?;
 /// let text = narrow.to_string();

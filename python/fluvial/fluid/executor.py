@@ -388,10 +388,10 @@ def _one_batch(block: Any, feed: dict[str, Any], wanted: Any) -> None:
     """Refuses inputs with different numbers of rows, whose first sizes are both those of the batch."""
     first: tuple[str, int] | None = None
     for name, value in feed.items():
-        var, shape = block.vars.get(name), getattr(value, "shape", None)
-        if name not in wanted or not var.is_data or var.lod_level or var._own_rows or not isinstance(shape, tuple) or not shape:
+        known, shape = block._values.get(name), getattr(value, "shape", None)
+        if name not in wanted or not isinstance(known, _core.Tensor) or not isinstance(shape, tuple):
             continue
-        if not var._shape or var._shape[0] != -1 or len(shape) != len(var._shape):
+        if known.ndim == 0 or str(known.shape[0]) != "batch" or len(shape) != known.ndim:
             continue
         if first is not None and first[1] != shape[0]:
             raise fault(

@@ -115,9 +115,40 @@ class LayerHelper:
         """
         if attr is False:
             return None
+        if getattr(attr, "is_divided", False):
+            return self._divided(attr, shape, dtype, default_initializer)
         if CALLS.owner is not None:
             return CALLS.owner._next_parameter(self, attr, shape, dtype, is_bias, default_initializer)
         return _tensor(self.new_parameter(attr, shape, dtype, is_bias, default_initializer, stop_gradient))
+
+    def _divided(self, attr: Any, shape: Sequence[int], dtype: Any, default_initializer: Any) -> Any:
+        """The tensor of a weight that is trained as lengths and directions."""
+        if CALLS.dygraph or CALLS.owner is not None:
+            raise fault(
+                NotImplementedError,
+                "`WeightNormParamAttr` is for functions of `fluid.layers` in programs",
+                "multiply two parameters in `forward`",
+            )
+        count, dim = len(shape), attr.dim
+        if dim is not None and not (isinstance(dim, int) and 0 <= dim < count):
+            raise fault(ValueError, f"`dim` is {dim!r}, and the weight has {count} axes", f"use 0 to {count - 1}, or None")
+        name = attr.name or unique_name.generate(f"{self.name}.w")
+        axes = [axis for axis in range(count) if axis != dim]
+
+        def norms(direction: Any) -> Any:
+            return _core.sqrt(_core.sum(_core.square(direction), axis=axes, keepdims=True))
+
+        def part(label: str, init: Any) -> ParamAttr:
+            return ParamAttr(
+                f"{name}_{label}", init, attr.learning_rate, attr.regularizer, attr.trainable, attr.gradient_clip,
+                attr.do_model_average,
+            )  # fmt: skip
+
+        direction = self.new_parameter(part("v", attr.initializer), shape, dtype, False, default_initializer)
+        lengths = [size if axis == dim else 1 for axis, size in enumerate(shape)]
+        length = self.new_parameter(part("g", lambda *_: norms(_core.read_state(f"{name}_v"))), lengths, dtype)
+        value = _tensor(direction)
+        return value * (_tensor(length) / norms(value))
 
     def looked_up(self, table: Any, ids: Any, rows: Any) -> None:
         """Hears of rows of a table that were looked up, whose gradients are those of rows; see `_sparse`."""
@@ -138,6 +169,12 @@ class LayerHelper:
         from .initializer import Constant, Xavier
 
         said = ParamAttr._to_attr(attr)
+        if said.is_divided:
+            raise fault(
+                NotImplementedError,
+                "a parameter as length and direction is made by functions such as `layers.fc`, not by itself",
+                "use `ParamAttr`",
+            )
         first = said.initializer or default_initializer or (Constant(0.0) if is_bias else Xavier())
         name = said.name or unique_name.generate(f"{self.name}.{'b' if is_bias else 'w'}")
         sizes = _sizes_of(first, _known(shape, name), name)

@@ -59,12 +59,15 @@ class ParamAttr(_ParamAttr):
 
 
 class WeightNormParamAttr(ParamAttr):
-    """Refused: a weight as length and direction.
+    """What is said of a weight that is trained as lengths and directions: `w = g * v / norm(v)`. Its parameters are
+    `<name>_g`, which begins as the norms of the other one, and `<name>_v`.
 
     Args:
-        dim: The axis whose slices have a length each.
-        name: Its name; like what follows, see `ParamAttr`.
+        dim: The axis whose slices have a length each; nothing for one length of all.
+        name: What names of both begin with; like what follows, see `ParamAttr`.
     """
+
+    is_divided = True
 
     def __init__(
         self,
@@ -78,8 +81,4 @@ class WeightNormParamAttr(ParamAttr):
         do_model_average: bool = False,
     ) -> None:
         super().__init__(name, initializer, learning_rate, regularizer, trainable, gradient_clip, do_model_average)
-        raise fault(
-            NotImplementedError,
-            "weights as length and direction are not in this front",
-            "make two parameters with `layers.create_parameter`, and multiply them",
-        )
+        self.dim = dim

@@ -7,6 +7,7 @@ import threading
 
 from .. import _core
 from .._attr import ParamAttr
+from .._fault import fault
 from ..initializer import Constant, XavierUniform
 from ..nn import Buffer, Layer, Parameter, _state_dict, _step
 
@@ -96,6 +97,12 @@ class Owner:
         if self._front is not None:
             return self._front.create_parameter(attr, list(shape), dtype, part == "b", init)
         said = ParamAttr.of(attr)
+        if said.is_divided:
+            raise fault(
+                NotImplementedError,
+                "a weight as length and direction is made by functions of `fluvial.fluid.layers`",
+                "use `fl.nn.utils.weight_norm` for a layer",
+            )
         # A named one does not take a number of its own, as in Fluid.
         name = said.name or self._next(part)
         first = init or (Constant(0.0) if part == "b" else XavierUniform())

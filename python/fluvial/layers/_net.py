@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 
 from .. import _core
@@ -52,7 +53,10 @@ def by_columns(attr: AttrLike) -> AttrLike:
     def turned(shape: Any, dtype: Any) -> Tensor:
         return _core.transpose(scaled((shape[1], shape[0]), dtype), 0, 1)
 
-    return ParamAttr(said.name, turned, said.learning_rate, said.regularizer, said.trainable)
+    changed = copy.copy(said)
+    vars(changed).pop("_owned", None)
+    changed.initializer = turned
+    return changed
 
 
 def fc(

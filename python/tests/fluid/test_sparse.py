@@ -130,3 +130,55 @@ def test_line_by_line(fluid):
             adam.minimize(layers.mean(found))
             table.clear_gradients()
         np.testing.assert_allclose(table.weight.numpy(), lazy_adam(first, BATCHES, 0.1), rtol=2e-5)
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adagrad"])
+def test_several_lookups_of_one_table(fluid, name):
+    def last(is_sparse):
+        main, startup = fluid.Program(), fluid.Program()
+        main.random_seed = startup.random_seed = 7
+        with fluid.scope_guard(fluid.Scope()), fluid.unique_name.guard(), fluid.program_guard(main, startup):
+            one, many = layers.data("one", shape=[1], dtype="int64"), fluid.data("many", [None, 2], "int64")
+            words = layers.data("words", shape=[1], dtype="int64", lod_level=1)
+            first = layers.embedding(one, [ROWS, WIDTH], is_sparse, padding_idx=-1, param_attr="table")
+            second = fluid.embedding(many, [ROWS, WIDTH], is_sparse, param_attr="table")
+            third = layers.sequence_pool(layers.embedding(words, [ROWS, WIDTH], is_sparse, param_attr="table"), "sum")
+            loss = layers.mean(layers.square(first + layers.reduce_sum(second, dim=1) + third))
+            getattr(fluid.optimizer, name)(0.1).minimize(loss)
+            exe = fluid.Executor(fluid.CPUPlace())
+            exe.run(startup)
+            rows = fluid.create_lod_tensor(np.array([[0], [3], [3]]), [[2, 1]], fluid.CPUPlace())
+            feed = {"one": np.array([[5], [1]]), "many": np.array([[0, 1], [1, 1]]), "words": rows}
+            for _ in range(3):
+                exe.run(main, feed=feed)
+            return np.array(fluid.global_scope().find_var("table").get_tensor())
+
+    rows, whole = last(True), last(False)
+    np.testing.assert_allclose(rows, whole, rtol=1e-5)
+
+
+def test_a_table_inside_of_a_block(fluid):
+    """There its gradient is that of the whole table, with the same numbers."""
+
+    def last(is_sparse, make):
+        main, startup = fluid.Program(), fluid.Program()
+        main.random_seed = startup.random_seed = 7
+        with fluid.scope_guard(fluid.Scope()), fluid.unique_name.guard(), fluid.program_guard(main, startup):
+            ids = layers.data("ids", shape=[4, 2], dtype="int64", append_batch_size=False)
+            rnn = layers.StaticRNN()
+            with rnn.step():
+                now = rnn.step_input(ids)
+                word = layers.embedding(layers.unsqueeze(now, [1]), [ROWS, WIDTH], is_sparse, param_attr="table")
+                state = rnn.memory(shape=[-1, WIDTH], batch_ref=now)
+                rnn.update_memory(state, layers.tanh(state + word))
+                rnn.step_output(state)
+            make().minimize(layers.mean(rnn()))
+            exe = fluid.Executor(fluid.CPUPlace())
+            exe.run(startup)
+            exe.run(main, feed={"ids": np.array([[0, 1], [1, 1], [3, 0], [2, 2]])})
+            return np.array(fluid.global_scope().find_var("table").get_tensor())
+
+    both = [last(is_sparse, lambda: fluid.optimizer.SGD(0.5)) for is_sparse in (True, False)]
+    np.testing.assert_array_equal(*both)
+    with pytest.raises(NotImplementedError, match="inside of a block"):
+        last(True, lambda: fluid.optimizer.Adam(0.5, lazy_mode=True))

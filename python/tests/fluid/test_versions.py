@@ -79,7 +79,6 @@ class TestArguments:
             lambda: fluid.optimizer.PipelineOptimizer(None, cut_list=[]),
             lambda: fluid.optimizer.DGCMomentumOptimizer(0.1, 0.9, rampup_begin_step=0),
             lambda: fluid.Executor().train_from_dataset(dataset=None, thread=2),
-            lambda: fluid.WeightNormParamAttr(dim=None, name="w"),
             lambda: fluid.DistributeTranspiler().transpile(0, pservers="a:1"),
         ):
             with pytest.raises(NotImplementedError, match="remedy"):
@@ -139,6 +138,17 @@ class TestRows:
         assert last < first
         with pytest.raises(ValueError, match="12"):
             exe.run(feed={**feed, "y": np.ones((4, 1), "float32")}, fetch_list=[loss])
+
+    def test_files_and_copies_keep_rows(self, fluid, tmp_path):
+        x, y = layers.data("x", shape=[2]), layers.data("y", shape=[-1, 2])
+        total = layers.reduce_sum(x) + layers.reduce_sum(y)
+        exe = fluid.Executor()
+        fluid.io.save_inference_model(str(tmp_path), ["x", "y"], [total], exe)
+        program, _, fetch = fluid.io.load_inference_model(str(tmp_path), exe)
+        feed = {"x": np.ones((2, 2), "float32"), "y": np.ones((3, 2), "float32")}
+        assert exe.run(program, feed=feed, fetch_list=fetch)[0].item() == 10.0
+        copy = fluid.default_main_program().clone(for_test=True)
+        assert exe.run(copy, feed=feed, fetch_list=[total.name])[0].item() == 10.0
 
     def test_others_are_those_of_the_batch(self, fluid):
         x, y = fluid.data("x", [None, 2]), layers.data("y", shape=[1])
@@ -226,6 +236,52 @@ def test_what_optimizers_remember_as_arrays(fluid):
         with fluid.unique_name.guard():
             second = trained(first)
     assert first["step"].tolist() == [2] and second["step"].tolist() == [4]
+
+
+@pytest.mark.parametrize("dim", [None, 0, 1])
+def test_weights_as_lengths_and_directions(fluid, dim):
+    x = layers.data("x", shape=[3])
+    attr = fluid.WeightNormParamAttr(dim, "w", fluid.initializer.Xavier(), gradient_clip=fluid.clip.GradientClipByValue(1e3))
+    y = layers.fc(x, 2, param_attr=attr, bias_attr=False)
+    params = {var.name: var for var in fluid.default_main_program().all_parameters()}
+    assert {name: tuple(var.shape) for name, var in params.items()} == {
+        "w_v": (3, 2), "w_g": tuple(size if axis == dim else 1 for axis, size in enumerate((3, 2)))
+    }  # fmt: skip
+    assert params["w_v"].gradient_clip_attr is attr.gradient_clip
+    fluid.optimizer.SGD(0.1).minimize(layers.reduce_sum(y * y))
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+
+    def now(name):
+        return np.array(fluid.global_scope().find_var(name).get_tensor()).astype("float64")
+
+    v, g, value = now("w_v"), now("w_g"), np.array([[1.0, -2.0, 0.5]], "float32")
+    axes = tuple(axis for axis in range(2) if axis != dim)
+    np.testing.assert_allclose(g, np.sqrt((v * v).sum(axes, keepdims=True)), rtol=1e-6)
+    (found,) = exe.run(feed={"x": value}, fetch_list=[y])
+    np.testing.assert_allclose(found, value @ v, rtol=1e-5)
+
+    def loss(v, g):
+        return ((value @ (v * g / np.sqrt((v * v).sum(axes, keepdims=True)))) ** 2).sum()
+
+    for name, old in (("w_v", v), ("w_g", g)):
+        numeric = np.zeros_like(old)
+        for place in np.ndindex(*old.shape):
+            step = np.zeros_like(old)
+            step[place] = 1e-5
+            given = [(v + step, g), (v - step, g)] if name == "w_v" else [(v, g + step), (v, g - step)]
+            numeric[place] = (loss(*given[0]) - loss(*given[1])) / 2e-5
+        np.testing.assert_allclose(now(name), old - 0.1 * numeric, rtol=1e-4, atol=1e-5)
+
+
+def test_what_lengths_and_directions_refuse(fluid):
+    x = layers.data("x", shape=[3])
+    with pytest.raises(ValueError, match="`dim` is 2"):
+        layers.fc(x, 2, param_attr=fluid.WeightNormParamAttr(2))
+    with pytest.raises(NotImplementedError, match="not by itself"):
+        layers.create_parameter([2], "float32", attr=fluid.WeightNormParamAttr(0))
+    with fluid.dygraph.guard(), pytest.raises(NotImplementedError, match="in programs"):
+        fluid.dygraph.Linear(2, 2, param_attr=fluid.WeightNormParamAttr(0))
 
 
 def test_steps_of_a_decoder_share_their_parameters(fluid):
