@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-python test-editors types test-random test-junk fuzz test-onnx test-paddle test-export test-deep lint parity bench bench-ops bench-models bench-micro bench-curves bench-kernels bench-debugger bench-peers golden vsix test-ide pictures-ide clean
+.PHONY: help build demo test test-rust test-python test-editors types test-random test-junk fuzz test-onnx test-paddle test-openvino test-export test-deep lint parity bench bench-ops bench-models bench-micro bench-curves bench-kernels bench-debugger bench-peers golden vsix test-ide pictures-ide clean
 
 PYTHON ?= python3
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -82,6 +82,9 @@ test-onnx: .venv-onnx/ready ## read the conformance data of ONNX in both modes, 
 test-paddle: .venv/ready .venv-paddle/ready ## compare ten steps of Fluid's own programs with Paddle's, with the package that test-python has installed (2 min)
 	.venv-paddle/bin/python python/tests/paddle_programs.py write $(TARGET)/paddle
 	PYTHONPATH=$(TARGET)/python .venv/bin/python python/tests/paddle_programs.py check $(TARGET)/paddle
+
+test-openvino: .venv-openvino/ready ## run the models of examples/models in OpenVINO, with the package that test-python has installed (1 min)
+	PYTHONPATH=$(TARGET)/python .venv-openvino/bin/python python/tests/onnx_openvino.py
 
 test-export: ## export 1,000 random programs to C, compile them with gcc and compare (20 min)
 	FLUVIAL_EXPORT_CASES=1000 cargo nextest run -p fluvial-export --test random_programs
@@ -211,14 +214,15 @@ pictures-ide: test-ide ## test-ide, and take the pictures of docs/debugging.md a
 clean: ## remove everything the other targets made
 	cargo clean
 	rm -rf editors/node_modules editors/*/node_modules
-	rm -rf .venv .venv-peers .venv-onnx .venv-paddle .mypy_cache .pytest_cache python/fluvial/*.so
+	rm -rf .venv .venv-peers .venv-onnx .venv-paddle .venv-openvino .mypy_cache .pytest_cache python/fluvial/*.so
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 .venv/ready: requirements-dev.txt
 .venv-peers/ready: requirements-peers.txt
 .venv-onnx/ready: requirements-onnx.txt
 .venv-paddle/ready: requirements-paddle.txt
-.venv/ready .venv-peers/ready .venv-onnx/ready .venv-paddle/ready:
+.venv-openvino/ready: requirements-openvino.txt
+.venv/ready .venv-peers/ready .venv-onnx/ready .venv-paddle/ready .venv-openvino/ready:
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install --quiet --disable-pip-version-check -r $<
 	touch $@
