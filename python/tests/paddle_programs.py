@@ -216,6 +216,26 @@ def lamb_and_rates(paddle: Any) -> Any:
     return loss, lambda r: {"x": r.randn(4, 6)}
 
 
+def arrays(paddle: Any) -> Any:
+    """A loop that reads what it wrote to an array of tensors."""
+    static, control = paddle.static, paddle.static.nn.control_flow
+    x = static.data("x", [None, 4], "float32")
+    weight = paddle.static.create_parameter([4, 4], "float32", name="weight")
+    i, times = paddle.full([1], 0, "int64"), paddle.full([1], 3, "int64")
+    array = paddle.tensor.array_write(static.nn.fc(x, 4), i)
+    going = paddle.less_than(i, times)
+    loop = control.While(going)
+    with loop.block():
+        h = paddle.tensor.array_read(array, i)
+        i = paddle.increment(i)
+        paddle.tensor.array_write(paddle.tanh(paddle.matmul(h, weight)), i, array)
+        paddle.assign(paddle.less_than(i, times), going)
+    last = paddle.tensor.array_read(array, times)
+    loss = paddle.mean(paddle.square(last - 0.3))
+    paddle.optimizer.SGD(0.2).minimize(loss)
+    return loss, lambda r: {"x": r.randn(3, 4)}
+
+
 def recurrent(paddle: Any) -> Any:
     """A loop over the first axis, as Fluid's StaticRNN wrote it."""
     static = paddle.static
@@ -258,7 +278,7 @@ def recurrent(paddle: Any) -> Any:
 
 PROGRAMS = [
     fit_a_line, conv_adam, word2vec, word2vec_adam, lstm, gru_sequences, while_loop, cond, if_else, transformer,
-    lamb_and_rates, recurrent,
+    lamb_and_rates, arrays, recurrent,
 ]  # fmt: skip
 
 
