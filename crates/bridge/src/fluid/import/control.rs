@@ -55,6 +55,7 @@ pub const OPS: &[Entry] = &[
     })
     .never_folds(),
     Entry::block("recurrent", recurrent),
+    Entry::many("rnn_memory_helper", |c| out(c.val("X")?.clone())),
     Entry::many("select_input", select_input).never_folds(),
     Entry::many("select_output", |c| {
         let (x, mask) = (c.var("X")?, scalar(&c.var("Mask")?)?);
@@ -286,6 +287,9 @@ fn conditional_block(c: &Call<'_>) -> Result<Vec<(String, Val)>> {
     let names = written(c, block)?;
     let run = || c.importer.inside(block, given(c), c.env);
     if !c.flag("is_scalar_condition", false) {
+        if let Some(name) = names.iter().find(|name| c.importer.is_state(name)) {
+            return Err(c.refuse(format!("`{name}`, which persists, is written for some rows")));
+        }
         // Rows of a mask: of none, the block makes none.
         let values = run()?;
         let found = names.iter().filter_map(|name| Some((name.clone(), values.get(name)?.clone())));

@@ -59,7 +59,12 @@ fn find<'e>(env: &'e Env<'_>, op: &OpDesc, name: &str) -> Option<&'e Record<'e>>
 }
 
 /// What a gradient op writes.
-pub fn written(_: &Importer<'_>, op: &OpDesc, inputs: Inputs, env: &Env<'_>) -> Result<Written> {
+pub fn written(
+    importer: &Importer<'_>,
+    op: &OpDesc,
+    inputs: Inputs,
+    env: &Env<'_>,
+) -> Result<Written> {
     let name = op.r#type.strip_suffix("_grad").unwrap_or_default();
     if name.ends_with("_grad") || name.ends_with("_double") {
         return Err(Error::argument(format!("the Fluid op {} is not supported", op.r#type))
@@ -114,7 +119,31 @@ pub fn written(_: &Importer<'_>, op: &OpDesc, inputs: Inputs, env: &Env<'_>) -> 
         };
         values.push((name.clone(), val));
     }
+    values.extend(turned_back(importer, op, record)?);
     Ok(Written { inputs, values })
+}
+
+/// Counters that a block of gradients counts back, which is never run: they are what they were before the loop.
+fn turned_back(
+    importer: &Importer<'_>,
+    op: &OpDesc,
+    record: &Record<'_>,
+) -> Result<Vec<(String, Val)>> {
+    let mut found = Vec::new();
+    for attr in op.attrs.iter().filter(|attr| attr.r#type == 8) {
+        let block = importer.block_of(attr.block_idx.into())?;
+        for counted in block.ops.iter().filter(|op| op.r#type == "increment") {
+            for name in arguments(&counted.outputs, "Out") {
+                for slot in &record.op.inputs {
+                    let place = slot.arguments.iter().position(|given| given == name);
+                    let vals = record.inputs.get(&slot.parameter);
+                    let val = place.and_then(|i| vals?.get(i)?.clone());
+                    found.extend(val.map(|val| (name.clone(), val)));
+                }
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// A cotangent in the sizes and type of its value.

@@ -333,6 +333,10 @@ fn resized(c: &Call<'_>, mode: Interpolation) -> Result<Var> {
                 let known: Option<Vec<usize>> =
                     x.dims()[2..].iter().map(|dim| dim.value()).collect();
                 let known = known.ok_or_else(|| c.refuse("sizes that only the run knows"))?;
+                let is_whole = |(&n, f): (&usize, &f64)| (n as f64 * f).fract() == 0.0;
+                if !known.iter().zip(&factors).all(is_whole) {
+                    return Err(c.refuse("a scale that gives no whole size"));
+                }
                 let new = known.iter().zip(&factors).map(|(&n, f)| (n as f64 * f) as usize);
                 ops::interpolate(x, options.size(new.collect::<Vec<usize>>()))
             }

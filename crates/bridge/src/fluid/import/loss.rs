@@ -149,12 +149,14 @@ fn of_logarithms(c: &Call<'_>, logarithms: &Var, axis: usize) -> Result<Var> {
 fn cross_entropy(c: &Call<'_>) -> Result<Var> {
     let x = c.var("X")?;
     let axis = front(-1, x.rank())?;
-    let small = match x.dtype() {
-        DType::F16 => 1e-7,
-        _ => 1e-20,
-    };
-    let safe = ops::maximum(&x, &x.literal(small))?;
-    of_logarithms(c, &ops::log(&safe)?, axis)
+    of_logarithms(c, &finite_log(&x)?, axis)
+}
+
+/// Logarithms, of which that of zero is large and not infinite.
+fn finite_log(x: &Var) -> Result<Var> {
+    let logarithms = ops::log(x)?;
+    let least = if matches!(x.dtype(), DType::F16 | DType::BF16) { -65504.0 } else { -1e20 };
+    ops::maximum(&logarithms, &logarithms.literal(least))
 }
 
 fn softmax_with_cross_entropy(c: &Call<'_>) -> Result<Outs> {
@@ -166,7 +168,7 @@ fn softmax_with_cross_entropy(c: &Call<'_>) -> Result<Outs> {
             let softmax = ops::softmax(&x, axis as i64)?;
             (logarithms, softmax)
         }
-        false => (ops::log(&x)?, x.clone()),
+        false => (finite_log(&x)?, x.clone()),
     };
     let losses = of_logarithms(c, &logarithms, axis)?;
     let lengths = c.val("Logits")?.lengths().to_vec();

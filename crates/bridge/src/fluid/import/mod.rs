@@ -214,6 +214,11 @@ impl<'a> Importer<'a> {
         None
     }
 
+    /// Whether a variable is a state.
+    pub fn is_state(&self, name: &str) -> bool {
+        self.states.borrow().contains_key(name)
+    }
+
     /// Declares a state; its value.
     fn state(
         &self,
@@ -361,6 +366,7 @@ impl<'a> Importer<'a> {
                 false => Err(unsupported(op)),
             };
         };
+        check_attributes(op)?;
         let all = || inputs.values().flatten().flatten();
         let is_known = entry.folds && all().all(Val::is_known);
         let inputs = match self.follows(env.block) && !is_known {
@@ -448,6 +454,29 @@ fn with_gradients(program: &ProgramDesc) -> Vec<bool> {
 pub struct Written {
     pub inputs: Inputs,
     pub values: Vec<(String, Val)>,
+}
+
+/// Refuses what passes over programs write into ops: activations and sums that are a part of them, and attributes that are
+/// variables.
+fn check_attributes(op: &OpDesc) -> Result<()> {
+    const FUSED: [&str; 5] = [
+        "fuse_relu",
+        "fuse_with_relu",
+        "fuse_residual_connection",
+        "fuse_activation",
+        "fuse_brelu",
+    ];
+    for attr in &op.attrs {
+        let is_set = attr.b || attr.i != 0 || !attr.s.is_empty();
+        if FUSED.contains(&attr.name.as_str()) && is_set {
+            return Err(Error::argument(format!("the attribute `{}`", attr.name))
+                .remedy("save the program before passes for inference change it"));
+        }
+        if matches!(attr.r#type, 13 | 14) {
+            return Err(Error::argument(format!("the attribute `{}` is a variable", attr.name)));
+        }
+    }
+    Ok(())
 }
 
 /// Values by the names of an op's variables. An output that nobody gives is a fault of the table.

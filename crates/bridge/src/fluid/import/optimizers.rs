@@ -121,6 +121,9 @@ fn one(x: Var) -> Vec<Val> {
 }
 
 fn rate(c: &Call<'_>) -> Result<Var> {
+    if c.opt_val("MasterParam").is_some() || c.opt_val("SkipUpdate").is_some() {
+        return Err(c.refuse("parameters in two precisions, or updates that may be left out"));
+    }
     let dtype = c.var("Param")?.dtype();
     scalar(&ops::cast(&c.var("LearningRate")?, dtype)?)
 }
