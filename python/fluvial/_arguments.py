@@ -65,6 +65,14 @@ def explained(name: str, args: tuple, options: dict[str, Any], error: BaseExcept
             what = f"`{param.name}` of `{name}` is {_said(given[param.name])}, not {_plain(param.annotation)}"
             remedy = f"make a tensor of it with `fl.tensor`; {shown}" if "TensorLike" in param.annotation else shown
             return _told(error, name, what, remedy)
+    if isinstance(error, OverflowError):
+        # What Python says speaks of types of C.
+        for param in params:
+            value = given.get(param.name)
+            for number in value if isinstance(value, (list, tuple)) else [value]:
+                if type(number) is int and not 0 <= number < 2**63:
+                    wrong = "must not be negative" if -(2**63) <= number < 0 else "is beyond 64 bits"
+                    return _told(error, name, f"`{param.name}` of `{name}` is {_said(value)}, and {wrong}", shown)
     return _told(error, name, str(error), "" if "\n  remedy: " in str(error) else shown)
 
 

@@ -99,3 +99,16 @@ def test_functions_are_what_they_were(are_variables_used):
     assert fl.exp.__name__ == "exp" and fl.exp.__text_signature__ == "(x)" and fl.exp.__doc__
     assert fl.leaky_relu.__text_signature__ == "(x, slope=0.01)"
     assert not hasattr(X, "_no_such_protocol") and getattr(X, "no_such", 3) == 3
+
+
+@pytest.mark.parametrize(
+    "call, says",
+    [
+        (lambda: fl.bincount(fl.tensor([1]), minlength=-1), "`minlength` of `bincount` is the int -1, and must not be negative"),
+        (lambda: fl.chunk(fl.ones(3), 2**70, 0), "`count` of `chunk` is the int 1180591620717411303424, and is beyond 64 bits"),
+    ],
+)
+def test_ints_that_are_no_sizes(call, says):
+    with pytest.raises(OverflowError) as caught:
+        call()
+    assert says in str(caught.value) and "remedy: " in str(caught.value)
