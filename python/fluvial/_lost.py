@@ -6,7 +6,6 @@ changes nothing that anybody could look at, while PyTorch changes `x`. Such a st
 
 from __future__ import annotations
 
-import dis
 import functools
 import sys
 
@@ -88,6 +87,8 @@ def not_lost(value: Any, name: str) -> Any:
 @functools.lru_cache(4096)
 def _is_lost(code: types.CodeType, at: int, name: str) -> bool:
     """Whether what a call gives is thrown away, and what its method is called on was made just before."""
+    import dis
+
     found = [one for one in dis.get_instructions(code) if one.opname not in ("CACHE", "PRECALL", "EXTENDED_ARG", "NOP")]
     place = max((i for i, one in enumerate(found) if one.offset <= at), default=None)
     if place is None or place + 1 >= len(found) or found[place + 1].opname != "POP_TOP":
