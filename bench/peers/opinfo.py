@@ -72,6 +72,9 @@ def converted(value, tensors):
         return parts if isinstance(value, list) else tuple(parts)
     if isinstance(value, dict):
         return {key: converted(part, tensors) for key, part in value.items()}
+    if callable(value):
+        name = getattr(value, "__name__", type(value).__name__)
+        return getattr(ours.nn.functional, name, None) or getattr(ours.nn, name)()
     return value
 
 
@@ -192,7 +195,7 @@ class Sample:
         pairs = [(found[i], factor) for i, factor, tracked in zip(self.places, self.factors, self.tracked) if tracked]
         if not pairs:
             return (None,) * len(self.by)
-        total = sum(((out.abs() if self.signs else out).reshape(factor.shape) * fl.tensor(factor)).sum() for out, factor in pairs)
+        total = sum((fl.assume_dims(out.abs() if self.signs else out, list(factor.shape)) * fl.tensor(factor)).sum() for out, factor in pairs)
         return ours.autograd.grad(total, [inputs[i] for i in self.by], allow_unused=True)
 
     def gradient(self, function, call):

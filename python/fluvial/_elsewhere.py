@@ -30,6 +30,8 @@ PYTORCH = {
         "functional": "fl",
         "init": "fl.initializer",
     },
+    # Eigenvalues of what is not symmetric are complex numbers.
+    "fluvial.linalg": {"eig": "fl.linalg.eigh", "eigvals": "fl.linalg.eigvalsh"},
     "fluvial.distributions": dict.fromkeys(
         "ContinuousBernoulli ExponentialFamily FisherSnedecor GeneralizedPareto HalfCauchy InverseGamma Kumaraswamy LKJCholesky "
         "LogisticNormal LowRankMultivariateNormal NegativeBinomial OneHotCategoricalStraightThrough Pareto RelaxedBernoulli "

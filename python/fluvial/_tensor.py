@@ -355,6 +355,7 @@ def _bound(name: str, function: Any) -> Any:
         return function(self, *args, **options)
 
     method.__name__, method.__doc__ = name, function.__doc__
+    method.__wrapped__ = function  # type: ignore[attr-defined]
     return method
 
 

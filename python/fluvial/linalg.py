@@ -406,3 +406,11 @@ def vector_norm(
 
 
 from ._linalg import cond, lstsq, lu, lu_factor, lu_solve, matrix_exp, multi_dot, norm, solve_triangular  # noqa: E402
+
+# A type checker would take any name for one of this module.
+if not TYPE_CHECKING:
+
+    def __getattr__(name):
+        from ._elsewhere import no_attribute
+
+        raise no_attribute(__name__, name)

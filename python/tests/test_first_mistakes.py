@@ -8,7 +8,7 @@ import fluvial as fl
 from fluvial import _elsewhere
 
 
-MODULES = {module.__name__: module for module in (fl, fl.nn, fl.optimizer, fl.layers, fl.distributions)}
+MODULES = {module.__name__: module for module in (fl, fl.nn, fl.optimizer, fl.layers, fl.distributions, fl.linalg)}
 
 
 @pytest.mark.parametrize("names, whose", [(_elsewhere.PYTORCH, "PyTorch"), (_elsewhere.FLUID, "Fluid")])

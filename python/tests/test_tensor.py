@@ -18,7 +18,7 @@ class TestMethods:
         assert x.exp().log().tolist() == fl.log(fl.exp(x)).tolist()
         assert x.softmax(1).shape == (2, 2) and x.mean(1, keepdims=True).shape == (2, 1)
         assert x.add(1).tolist() == (x + 1).tolist() and x.topk(1, axis=1)[0].shape == (2, 1)
-        assert fl.Tensor.mean is _core.mean and "axis" in str(inspect.signature(x.mean))
+        assert inspect.unwrap(fl.Tensor.mean) is _core.mean and "axis" in str(inspect.signature(x.mean))
         assert x.mean.__doc__ == fl.mean.__doc__
 
     def test_sizes_one_by_one_or_together(self):

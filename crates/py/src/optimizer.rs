@@ -50,8 +50,8 @@ pub fn param_of(object: &Bound<'_, PyAny>) -> PyResult<Param> {
     }
     let Ok(parameter) = object.cast::<Parameter>() else {
         return Err(PyTypeError::new_err(format!(
-            "an optimizer cannot train {} {}\n  remedy: give `layer.parameters()`, layers, parameters, or names \
-             of states",
+            "an optimizer cannot train {} {}\n  remedy: give `layer.parameters()`, layers, parameters (of a tensor, \
+             `nn.Parameter(x)` makes one), or names of states",
             object.get_type().name()?,
             object.repr()?
         )));

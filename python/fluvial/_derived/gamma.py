@@ -113,7 +113,7 @@ def _fraction(a: Tensor, x: Tensor) -> Tensor:
 
     first = 1.0 / (x - a + 1.0)
     start = (first, _core.ones_like(x) / _TINY, first, _core.zeros_like(x), _core.ones((), "float64"))
-    going = lambda found, c, d, factor, n: _core.logical_and(_core.any(_core.abs(factor - 1.0) > 1e-16), n < float(_STEPS))  # noqa: E731
+    going = lambda found, c, d, factor, n: _core.logical_and(_core.any(_core.abs(factor - 1.0) > 5e-16), n < float(_STEPS))  # noqa: E731
     return _core.while_loop(going, step, start)[0]
 
 

@@ -237,7 +237,8 @@ def argmin(input: Tensor, dim: int | None = None, keepdim: builtins.bool = False
 
 def prod(input: Tensor, dim: Any = None, keepdim: builtins.bool = False, *, dtype: Any = None) -> Tensor:
     """The product."""
-    return fl.prod(_wide(input, dtype), dim, keepdim)
+    found = fl.prod(_wide(input, dtype), dim, keepdim)
+    return found if dtype is None else _core.cast(found, dtype)
 
 
 def _wide(input: Tensor, dtype: Any) -> Tensor:

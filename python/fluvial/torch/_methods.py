@@ -93,8 +93,7 @@ def _both(name: str, theirs: Callable[..., Any]) -> Callable[..., Any]:
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = getattr(ours, "__doc__", None) or theirs.__doc__
-    if ours is not None:
-        method.__wrapped__ = ours  # type: ignore[attr-defined]
+    method.__wrapped__ = theirs if ours is None else ours  # type: ignore[attr-defined]
     return method
 
 

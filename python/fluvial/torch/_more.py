@@ -181,6 +181,8 @@ def is_signed(input: Tensor) -> builtins.bool:
 def sum_to_size(input: Tensor, *size: Any) -> Tensor:
     """The tensor summed over the axes that another shape has not, or has with size one."""
     shape = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (list, tuple)) else size
+    if repr(tuple(input.shape)) == repr(shape):
+        return input
     first = input.ndim - len(shape)
     found = fl.sum(input, axis=tuple(range(first))) if first else input
     ones = tuple(axis for axis, (a, b) in enumerate(zip(found.shape, shape)) if b == 1 and a != 1)

@@ -219,6 +219,7 @@ def triplet_margin_with_distance_loss(
     swap: builtins.bool = False, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
     """`triplet_margin_loss` with a distance of the user's."""
+    anchor, positive, negative = _floats(anchor, positive, negative)
     distance = pairwise_distance if distance_function is None else distance_function
     near, far = distance(anchor, positive), distance(anchor, negative)
     far = _core.minimum(far, distance(positive, negative)) if swap else far

@@ -13,13 +13,18 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def _off(**options: Any) -> None:
-    """Refuses options that would change what is computed."""
+def _rest(owner: type, options: dict[str, Any]) -> None:
+    """Takes options that only say how fast something is computed, and refuses those that change what is computed."""
     from ..._fault import fault
 
     for name, value in options.items():
+        if name in ("foreach", "fused"):
+            continue
+        if name not in ("maximize", "capturable", "differentiable"):
+            raise fault(TypeError, f"`{owner.__name__}` has no argument `{name}`", "PyTorch's names are taken; `help` lists them")
         if value:
-            raise fault(ValueError, f"`{name}` is not there", "leave it out")
+            remedy = "minimise the negative: `(-loss).backward()`" if name == "maximize" else "leave it out"
+            raise fault(ValueError, f"`{name}` is not there", remedy)
 
 
 class SGD(_ours.SGD):
@@ -27,9 +32,9 @@ class SGD(_ours.SGD):
 
     def __init__(
         self, params: Any, lr: Any = 1e-3, momentum: float = 0, dampening: float = 0, weight_decay: float = 0,
-        nesterov: builtins.bool = False, *, maximize: builtins.bool = False, foreach: Any = None, fused: Any = None,
+        nesterov: builtins.bool = False, **rest: Any,
     ) -> None:  # fmt: skip
-        _off(maximize=maximize)
+        _rest(type(self), rest)
         options = {"momentum": momentum, "dampening": dampening, "nesterov": nesterov} if momentum else {}
         super().__init__(params, lr, weight_decay=weight_decay, **options)
 
@@ -39,10 +44,10 @@ class Adam(_ours.Adam):
 
     def __init__(
         self, params: Any, lr: Any = 1e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0,
-        amsgrad: builtins.bool = False, *, maximize: builtins.bool = False, foreach: Any = None, fused: Any = None,
+        amsgrad: builtins.bool = False, *, decoupled_weight_decay: builtins.bool = False, **rest: Any,
     ) -> None:  # fmt: skip
-        _off(maximize=maximize)
-        super().__init__(params, lr, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=amsgrad)
+        _rest(type(self), rest)
+        super().__init__(params, lr, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=amsgrad, decoupled=decoupled_weight_decay)
 
 
 class AdamW(_ours.AdamW):
@@ -50,9 +55,9 @@ class AdamW(_ours.AdamW):
 
     def __init__(
         self, params: Any, lr: Any = 1e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 1e-2,
-        amsgrad: builtins.bool = False, *, maximize: builtins.bool = False, foreach: Any = None, fused: Any = None,
+        amsgrad: builtins.bool = False, **rest: Any,
     ) -> None:  # fmt: skip
-        _off(maximize=maximize)
+        _rest(type(self), rest)
         super().__init__(params, lr, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=amsgrad)
 
 
@@ -61,8 +66,9 @@ class RMSprop(_ours.RMSProp):
 
     def __init__(
         self, params: Any, lr: Any = 1e-2, alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0,
-        momentum: float = 0, centered: builtins.bool = False,
+        momentum: float = 0, centered: builtins.bool = False, **rest: Any,
     ) -> None:  # fmt: skip
+        _rest(type(self), rest)
         super().__init__(params, lr, alpha=alpha, eps=eps, weight_decay=weight_decay, momentum=momentum, centered=centered)
 
 
@@ -71,37 +77,52 @@ class Adagrad(_ours.Adagrad):
 
     def __init__(
         self, params: Any, lr: Any = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
-        initial_accumulator_value: float = 0, eps: float = 1e-10,
+        initial_accumulator_value: float = 0, eps: float = 1e-10, **rest: Any,
     ) -> None:  # fmt: skip
+        _rest(type(self), rest)
         super().__init__(params, lr, lr_decay=lr_decay, weight_decay=weight_decay, initial_accumulator=initial_accumulator_value, eps=eps)
 
 
 class Adadelta(_ours.Adadelta):
     """Adadelta."""
 
-    def __init__(self, params: Any, lr: Any = 1.0, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0) -> None:
+    def __init__(self, params: Any, lr: Any = 1.0, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0, **rest: Any) -> None:
+        _rest(type(self), rest)
         super().__init__(params, lr, rho=rho, eps=eps, weight_decay=weight_decay)
 
 
 class Adamax(_ours.Adamax):
     """Adamax."""
 
-    def __init__(self, params: Any, lr: Any = 2e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0) -> None:
+    def __init__(self, params: Any, lr: Any = 2e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0, **rest: Any) -> None:
+        _rest(type(self), rest)
         super().__init__(params, lr, betas=betas, eps=eps, weight_decay=weight_decay)
 
 
 class NAdam(_ours.NAdam):
     """NAdam."""
 
-    def __init__(self, params: Any, lr: Any = 2e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0) -> None:
-        super().__init__(params, lr, betas=betas, eps=eps, weight_decay=weight_decay)
+    def __init__(
+        self, params: Any, lr: Any = 2e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0,
+        momentum_decay: float = 4e-3, decoupled_weight_decay: builtins.bool = False, **rest: Any,
+    ) -> None:  # fmt: skip
+        _rest(type(self), rest)
+        if momentum_decay != 4e-3:
+            from ..._fault import fault
+
+            raise fault(ValueError, f"`momentum_decay` is 0.004 here, not {momentum_decay}", "leave it out")
+        super().__init__(params, lr, betas=betas, eps=eps, weight_decay=weight_decay, decoupled=decoupled_weight_decay)
 
 
 class RAdam(_ours.RAdam):
     """RAdam."""
 
-    def __init__(self, params: Any, lr: Any = 1e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0) -> None:
-        super().__init__(params, lr, betas=betas, eps=eps, weight_decay=weight_decay)
+    def __init__(
+        self, params: Any, lr: Any = 1e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0,
+        decoupled_weight_decay: builtins.bool = False, **rest: Any,
+    ) -> None:  # fmt: skip
+        _rest(type(self), rest)
+        super().__init__(params, lr, betas=betas, eps=eps, weight_decay=weight_decay, decoupled=decoupled_weight_decay)
 
 
 def __getattr__(name: str) -> object:
