@@ -283,6 +283,16 @@ def requires_grad_(self: Tensor, requires_grad: builtins.bool = True) -> Tensor:
 _RETAINED: dict[int, list[Any]] = {}
 
 
+def _hook_of_parameter(self: Tensor, function: Any) -> Any:
+    """Refuses a hook: a parameter gets another value by each update, and a program reads it anew, so that the hook would
+    be lost."""
+    raise fault(
+        TypeError,
+        "a parameter takes no hook: it would be lost with the first update, and inside of functions",
+        "change `p.grad` between `backward()` and `step()`, clip by the optimizer, or hook a value made of the parameter",
+    )
+
+
 def retain_grad(self: Tensor) -> None:
     """Has `backward` leave the gradient of this computed tensor in its `grad`, too."""
     if self.is_leaf or id(self) in _RETAINED:
@@ -381,6 +391,7 @@ def register() -> None:
         methods[name] = _as(dtype)
     for name, method in methods.items():
         setattr(Tensor, name, _bound(name, method) if isinstance(method, types.BuiltinFunctionType) else method)
+    _core.Parameter.register_hook = _hook_of_parameter  # type: ignore[method-assign]
     Tensor.requires_grad = property(lambda self: self.is_tracked, _core.set_leaf)  # type: ignore[assignment]
     Tensor.data = property(_core.data_of, _core.put_data)  # type: ignore[assignment]
     Tensor.grad = property(_get_grad, _set_grad, doc=_GRAD.__doc__)  # type: ignore[assignment]

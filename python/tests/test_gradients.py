@@ -60,6 +60,12 @@ class TestHooks:
         with pytest.raises(RuntimeError, match="track"):
             fl.tensor(1.0).register_hook(print)
 
+    def test_a_parameter_takes_none(self):
+        """It would be lost with the first update."""
+        with pytest.raises(TypeError, match="(?s)a parameter takes no hook.*remedy: change `p.grad`") as error:
+            fl.nn.Linear(2, 1).weight.register_hook(print)
+        assert "test_gradients.py" in str(error.value)
+
     def test_in_a_program(self):
         def slopes(x):
             y = x * x
