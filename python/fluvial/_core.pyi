@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, TypedDict, TypeVar, overload
 import numpy as np
 import numpy.typing as npt
 
-TensorLike: TypeAlias = Tensor | Dim | float | int | builtins.bool | np.ndarray | np.generic
+TensorLike: TypeAlias = Tensor | Dim | float | int | builtins.bool | builtins.complex | np.ndarray | np.generic
 DTypeLike: TypeAlias = DType | str | type | np.dtype
 Shape: TypeAlias = int | str | Dim | Sequence[int | str | Dim]
 TypeLike: TypeAlias = str | tuple[DTypeLike, Shape] | DTypeLike | Tensor
@@ -28,6 +28,8 @@ class DType:
     def is_integer(self) -> builtins.bool: ...
     @property
     def is_floating_point(self) -> builtins.bool: ...
+    @property
+    def is_complex(self) -> builtins.bool: ...
     @property
     def is_signed(self) -> builtins.bool: ...
 
@@ -74,10 +76,14 @@ int8: DType
 int16: DType
 int32: DType
 int64: DType
+float8_e4m3fn: DType
+float8_e5m2: DType
 float16: DType
 bfloat16: DType
 float32: DType
 float64: DType
+complex64: DType
+complex128: DType
 
 class Size(int):
     def __call__(self, dim: int | None = None) -> Any: ...
@@ -193,7 +199,7 @@ class Tensor:
     def __rlshift__(self, other: TensorLike) -> Tensor: ...
     def __rshift__(self, other: TensorLike) -> Tensor: ...
     def __rrshift__(self, other: TensorLike) -> Tensor: ...
-    def __complex__(self) -> complex: ...
+    def __complex__(self) -> builtins.complex: ...
     def __invert__(self) -> Tensor: ...
     def __neg__(self) -> Tensor: ...
     def __pos__(self) -> Tensor: ...
@@ -225,6 +231,11 @@ class Tensor:
     def dim(self) -> builtins.int: ...
     def ndimension(self) -> builtins.int: ...
     def element_size(self) -> builtins.int: ...
+    def is_complex(self) -> builtins.bool: ...
+    @property
+    def real(self) -> Tensor: ...
+    @property
+    def imag(self) -> Tensor: ...
     def is_floating_point(self) -> builtins.bool: ...
     def is_contiguous(self) -> builtins.bool: ...
     def to(
@@ -458,6 +469,7 @@ class Tensor:
     def alpha_dropout(self, p: builtins.float = 0.5) -> Tensor: ...
     @overload
     def alpha_dropout(self, p: builtins.float = 0.5, inplace: builtins.bool = False) -> Tensor: ...
+    def angle(self) -> Tensor: ...
     @overload
     def any(self, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool = False) -> Tensor: ...
     @overload
@@ -544,6 +556,8 @@ class Tensor:
     def clip(self, low: builtins.float | None = None, high: builtins.float | None = None) -> Tensor: ...
     @overload
     def clip(self, min: builtins.float | None = None, max: builtins.float | None = None) -> Tensor: ...
+    def complex(self, imag: TensorLike) -> Tensor: ...
+    def conj(self) -> Tensor: ...
     def conv1d(self, weight: TensorLike, bias: TensorLike | None = None, *, stride: builtins.int | Sequence[builtins.int] | None = 1, padding: builtins.int | Sequence[builtins.int] | None = 0, same: builtins.bool = False, dilation: builtins.int | Sequence[builtins.int] | None = 1, groups: builtins.int = 1) -> Tensor: ...
     def conv2d(self, weight: TensorLike, bias: TensorLike | None = None, *, stride: builtins.int | Sequence[builtins.int] | None = 1, padding: builtins.int | Sequence[builtins.int] | None = 0, same: builtins.bool = False, dilation: builtins.int | Sequence[builtins.int] | None = 1, groups: builtins.int = 1) -> Tensor: ...
     def conv3d(self, weight: TensorLike, bias: TensorLike | None = None, *, stride: builtins.int | Sequence[builtins.int] | None = 1, padding: builtins.int | Sequence[builtins.int] | None = 0, same: builtins.bool = False, dilation: builtins.int | Sequence[builtins.int] | None = 1, groups: builtins.int = 1) -> Tensor: ...
@@ -674,6 +688,10 @@ class Tensor:
     def fold_axis(self, axis: builtins.int, size: builtins.int | str | Dim, step: builtins.int = 1) -> Tensor: ...
     @overload
     def fold_axis(self, dim: builtins.int, size: builtins.int | str | Dim, step: builtins.int = 1) -> Tensor: ...
+    @overload
+    def fourier_transform(self, axis: builtins.int, scale: builtins.float, inverse: builtins.bool = False) -> Tensor: ...
+    @overload
+    def fourier_transform(self, dim: builtins.int, scale: builtins.float, inverse: builtins.bool = False) -> Tensor: ...
     def full_like(self, value: builtins.float) -> Tensor: ...
     @overload
     def gather(self, index: TensorLike, axis: builtins.int) -> Tensor: ...
@@ -1010,6 +1028,7 @@ class Tensor:
     @overload
     def pixel_unshuffle(self, downscale_factor: builtins.int) -> Tensor: ...
     def poisson_nll_loss(self, target: TensorLike, *, reduction: str = "mean", log_input: builtins.bool = True, full: builtins.bool = False, eps: builtins.float = 1e-8) -> Tensor: ...
+    def polar(self, angle: TensorLike) -> Tensor: ...
     @overload
     def pow(self, b: TensorLike) -> Tensor: ...
     @overload
@@ -1258,6 +1277,8 @@ class Tensor:
     def vecdot(self, b: TensorLike, axis: builtins.int = -1) -> Tensor: ...
     @overload
     def vecdot(self, other: TensorLike, dim: builtins.int = -1) -> Tensor: ...
+    def view_as_complex(self) -> Tensor: ...
+    def view_as_real(self) -> Tensor: ...
     def warpctc(self, logit_lengths: TensorLike, labels: TensorLike, label_lengths: TensorLike, *, blank: builtins.int = 0, norm_by_times: builtins.bool = False) -> Tensor: ...
     def zeros_like(self) -> Tensor: ...
 
@@ -1690,7 +1711,7 @@ def from_dlpack(
 def tensor_of_bytes(
     bytes: bytes, dtype: DTypeLike, dims: Sequence[int], tracked: builtins.bool
 ) -> Tensor: ...
-def full(shape: Shape, value: float, dtype: DTypeLike = "float32") -> Tensor: ...
+def full(shape: Shape, value: float | builtins.complex, dtype: DTypeLike = "float32") -> Tensor: ...
 def promote_types(a: DTypeLike, b: DTypeLike) -> DType: ...
 def grad(
     outputs: Tensor | Sequence[Tensor],
@@ -2028,6 +2049,16 @@ def alpha_dropout(x: TensorLike, p: float = 0.5) -> Tensor:
     """
 @overload
 def alpha_dropout(input: TensorLike, p: float = 0.5, inplace: builtins.bool = False) -> Tensor: ...
+
+@overload
+def angle(x: TensorLike) -> Tensor:
+    """The angle of complex numbers in the plane, between -pi and pi; of real ones 0, or pi if they are negative.
+
+    Args:
+        x: A tensor, a number or an array. Also `input`.
+    """
+@overload
+def angle(input: TensorLike) -> Tensor: ...
 
 @overload
 def any(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
@@ -2478,7 +2509,8 @@ def by_phase(in_training: TensorLike, in_use: TensorLike) -> Tensor:
 
 @overload
 def cast(x: TensorLike, dtype: DTypeLike) -> Tensor:
-    """The value with another element type. Floats to integers saturate, NaN becomes zero.
+    """The value with another element type. Floats to integers saturate, NaN becomes zero. A complex number becomes
+    a real one by saying which part: `real`, `imag` or `abs`.
 
     Args:
         x: A tensor, a number or an array. Also `input`.
@@ -2577,6 +2609,14 @@ def clip(x: TensorLike, low: float | None = None, high: float | None = None) -> 
 @overload
 def clip(input: TensorLike, min: float | None = None, max: float | None = None) -> Tensor: ...
 
+def complex(real: TensorLike, imag: TensorLike) -> Tensor:
+    """The complex numbers with these real and imaginary parts, broadcast. Parts of `f64` make `c128`, others `c64`.
+
+    Args:
+        real: A tensor, a number or an array.
+        imag: A tensor, a number or an array.
+    """
+
 @overload
 def concat(parts: Sequence[TensorLike], axis: int = 0) -> Tensor:
     """The tensors one after another along an axis.
@@ -2587,6 +2627,16 @@ def concat(parts: Sequence[TensorLike], axis: int = 0) -> Tensor:
     """
 @overload
 def concat(tensors: Sequence[TensorLike], dim: int = 0) -> Tensor: ...
+
+@overload
+def conj(x: TensorLike) -> Tensor:
+    """The complex conjugate; real numbers are their own.
+
+    Args:
+        x: A tensor, a number or an array. Also `input`.
+    """
+@overload
+def conj(input: TensorLike) -> Tensor: ...
 
 @overload
 def conv1d(x: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *, stride: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, same: builtins.bool = False, dilation: int | Sequence[int] | None = 1, groups: int = 1) -> Tensor:
@@ -3381,6 +3431,19 @@ def fold_axis(x: TensorLike, axis: int, size: int | str | Dim, step: int = 1) ->
 def fold_axis(input: TensorLike, dim: int, size: int | str | Dim, step: int = 1) -> Tensor: ...
 
 @overload
+def fourier_transform(x: TensorLike, axis: int, scale: float, inverse: builtins.bool = False) -> Tensor:
+    """The Fourier transforms of complex numbers along an axis, or the inverse ones, times `scale`.
+
+    Args:
+        x: A tensor, a number or an array. Also `input`.
+        axis: The axis. Also `dim`.
+        scale: What the result is multiplied by.
+        inverse: Whether it is the inverse one.
+    """
+@overload
+def fourier_transform(input: TensorLike, dim: int, scale: float, inverse: builtins.bool = False) -> Tensor: ...
+
+@overload
 def full_like(x: TensorLike, value: float) -> Tensor:
     """A tensor of the type of `x` with one number everywhere.
 
@@ -3759,6 +3822,16 @@ def im2sequence(x: TensorLike, kernel: int | Sequence[int] | None, *, stride: in
     """
 @overload
 def im2sequence(input: TensorLike, kernel_size: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = 1, padding: Sequence[int] = ()) -> tuple[Tensor, Tensor]: ...
+
+@overload
+def imag(x: TensorLike) -> Tensor:
+    """The imaginary part of complex numbers; zero for real ones.
+
+    Args:
+        x: A tensor, a number or an array. Also `input`.
+    """
+@overload
+def imag(input: TensorLike) -> Tensor: ...
 
 @overload
 def index_add(updates: TensorLike, index: TensorLike, axis: int, size: int | str | Dim) -> Tensor:
@@ -5081,6 +5154,14 @@ def poisson_nll_loss(input: TensorLike, target: TensorLike, *, reduction: str = 
         eps: Added to an expected number before its logarithm is taken.
     """
 
+def polar(abs: TensorLike, angle: TensorLike) -> Tensor:
+    """The complex numbers of these absolute values and angles, broadcast.
+
+    Args:
+        abs: A tensor, a number or an array.
+        angle: A tensor, a number or an array.
+    """
+
 @overload
 def polygamma(n: int, x: TensorLike) -> Tensor:
     """The derivative of order `n` of `digamma`, for `n` up to 100. Integers become
@@ -5249,6 +5330,16 @@ def ravel_multi_index(indices: Sequence[TensorLike], shape: Shape) -> Tensor:
     """
 @overload
 def ravel_multi_index(indices: Sequence[TensorLike], size: Shape) -> Tensor: ...
+
+@overload
+def real(x: TensorLike) -> Tensor:
+    """The real part of complex numbers; real ones stay as they are.
+
+    Args:
+        x: A tensor, a number or an array. Also `input`.
+    """
+@overload
+def real(input: TensorLike) -> Tensor: ...
 
 @overload
 def reciprocal(x: TensorLike) -> Tensor:
@@ -5994,7 +6085,7 @@ def sigmoid(input: TensorLike) -> Tensor: ...
 
 @overload
 def sign(x: TensorLike) -> Tensor:
-    """The sign: -1, 0 or 1.
+    """The sign: -1, 0 or 1; of a complex number the one of size 1 in its direction.
 
     Args:
         x: A tensor, a number or an array. Also `input`.
@@ -6582,7 +6673,7 @@ def unsqueeze(input: TensorLike, dim: int) -> Tensor: ...
 def var(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False, correction: float = 0.0) -> Tensor:
     """The variance over some axes; over all, if none are named: the sum of squared distances from the
     mean, divided by the number of elements less `correction` (zero for that of the elements themselves,
-    one to estimate that of a population). Integers become `f32`.
+    one to estimate that of a population). Integers become `f32`; of complex numbers it is real.
 
     Args:
         x: A tensor, a number or an array. Also `input`.
@@ -6596,7 +6687,7 @@ def var(input: TensorLike, dim: int | Sequence[int] | None = None, keepdim: buil
 @overload
 def vecdot(a: TensorLike, b: TensorLike, axis: int = -1) -> Tensor:
     """The sum of the products of `a` and `b` along an axis, counted from the back if negative; the
-    other axes are broadcast.
+    other axes are broadcast. Of complex numbers those of `a` are conjugated.
 
     Args:
         a: A tensor, a number or an array. Also `input`, `x`.
@@ -6605,6 +6696,26 @@ def vecdot(a: TensorLike, b: TensorLike, axis: int = -1) -> Tensor:
     """
 @overload
 def vecdot(input: TensorLike, other: TensorLike, dim: int = -1) -> Tensor: ...
+
+@overload
+def view_as_complex(x: TensorLike) -> Tensor:
+    """The complex numbers whose real and imaginary parts lie side by side along the last axis, of size 2.
+
+    Args:
+        x: A tensor, a number or an array. Also `input`.
+    """
+@overload
+def view_as_complex(input: TensorLike) -> Tensor: ...
+
+@overload
+def view_as_real(x: TensorLike) -> Tensor:
+    """The real and the imaginary parts of complex numbers, side by side along a new last axis.
+
+    Args:
+        x: A tensor, a number or an array. Also `input`.
+    """
+@overload
+def view_as_real(input: TensorLike) -> Tensor: ...
 
 def warpctc(logits: TensorLike, logit_lengths: TensorLike, labels: TensorLike, label_lengths: TensorLike, *, blank: int = 0, norm_by_times: builtins.bool = False) -> Tensor:
     """The loss of each sequence, `[sequences, 1]`: minus the logarithm of the probability that the classes of its

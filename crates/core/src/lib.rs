@@ -78,8 +78,8 @@ pub use checkpoint::{Again, checkpoint};
 pub use family::{Domain, Elementwise, ResultType, Typing};
 pub use fluvial_kernels::{Body, S};
 pub use fluvial_tensor::{
-    DType, Dim, Element, Error, ErrorKind, Loc, MAX_RANK, Marks, Phase, Result, Tensor, Type,
-    Whole, broadcast, memory,
+    Complex, DType, Dim, Element, Error, ErrorKind, Loc, MAX_RANK, Marks, Phase, Result, Tensor,
+    Type, Whole, broadcast, memory,
 };
 pub use form::{Form, Found, Ids, Look};
 pub use grad::{Cotangents, Grad, IntoCotangent, Keeps, Pull, Rule, TotalsRule};
@@ -87,8 +87,8 @@ pub use kernel::{Arg, Elements, Kernel, ListKernel, Native, Placed, Source, View
 pub use limits::{Limited, LimitedOutputs, Limits, limit_outputs};
 pub use linearize::{Ask, Linear, Residual, Reverse, linearize};
 pub use op::{
-    Absorbed, Arity, Attributes, Blocks, CallByCall, Carries, Fault, Op, OpRef, Properties, Told,
-    Types, Values, Weight, eval_by_over,
+    Absorbed, Arity, Attributes, Blocks, CallByCall, Carries, Fault, Op, OpRef, Properties, Takes,
+    Told, Types, Values, Weight, eval_by_over, inferred,
 };
 pub use options::PerAxis;
 pub use parametric::{Parametric, ParametricOp};

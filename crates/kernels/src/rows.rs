@@ -106,6 +106,7 @@ fn copy_slices(x: &Tensor, axis: usize, positions: &[usize], dims: &[usize]) -> 
         2 => copy_words::<u16>(from, n, positions, to)?,
         4 => copy_words::<u32>(from, n, positions, to)?,
         8 => copy_words::<u64>(from, n, positions, to)?,
+        16 => copy_words::<[u64; 2]>(from, n, positions, to)?,
         _ => {
             let count = positions.len();
             fill_chunks(to, (OWNED / slice).max(1) * slice, |first, out| {

@@ -3,13 +3,13 @@
 
 use std::str::FromStr;
 
-use fluvial::core::{DType, Dim, Element, Error, Result, Var, Whole, decisions};
+use fluvial::core::{Complex, DType, Dim, Element, Error, Result, Var, Whole, decisions};
 use fluvial::ops;
 use fluvial::tensor::dispatch;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyFloat, PyInt};
+use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt};
 
 use crate::sequence::{self, FEW, List};
 use crate::sizes::PyDim;
@@ -32,6 +32,7 @@ pub enum Number {
     Bool(bool),
     Int(i128),
     Float(f64),
+    Complex(Complex<f64>),
 }
 
 impl Arg {
@@ -132,15 +133,19 @@ impl Number {
         if object.is_instance_of::<PyInt>() {
             return Ok(Some(Number::Int(object.extract()?)));
         }
+        if let Ok(complex) = object.cast::<PyComplex>() {
+            return Ok(Some(Number::Complex(Complex::new(complex.real(), complex.imag()))));
+        }
         Ok(None)
     }
 
-    /// The number as a double.
-    pub fn to_f64(self) -> f64 {
+    /// The number as a double; a complex one is an error.
+    pub fn to_f64(self) -> PyResult<f64> {
         match self {
-            Number::Bool(value) => f64::from(u8::from(value)),
-            Number::Int(value) => value as f64,
-            Number::Float(value) => value,
+            Number::Bool(value) => Ok(f64::from(u8::from(value))),
+            Number::Int(value) => Ok(value as f64),
+            Number::Float(value) => Ok(value),
+            Number::Complex(_) => Err(PyTypeError::new_err("a complex number cannot stand here")),
         }
     }
 
@@ -150,11 +155,13 @@ impl Number {
             Number::Bool(_) => DType::Bool,
             Number::Int(_) => DType::I64,
             Number::Float(_) => DType::F64,
+            Number::Complex(_) => DType::C128,
         };
         let dtype = number::dtype_beside(own, like);
         let var = dispatch!(dtype, T => match self {
             Number::Bool(value) => Var::scalar(<T as Element>::from_i64(i64::from(value))),
             Number::Float(value) => Var::scalar(<T as Element>::from_f64(value)),
+            Number::Complex(value) => Var::scalar(value.convert::<T>()),
             Number::Int(value) => {
                 let fits = |(least, most): (i128, i128)| (least..=most).contains(&value);
                 if !dtype.range().is_none_or(fits) {
@@ -218,6 +225,21 @@ impl<'py> FromPyObject<'_, 'py> for FloatArg {
             return Err(PyTypeError::new_err("a number that is known now stands here"));
         }
         Ok(FloatArg(value.extract()?))
+    }
+}
+
+/// The same, which may be complex.
+#[derive(Clone, Copy)]
+pub struct NumberArg(pub Number);
+
+impl<'py> FromPyObject<'_, 'py> for NumberArg {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<NumberArg> {
+        match value.cast::<PyComplex>() {
+            Ok(_) => Number::of(&value)?.map(NumberArg).ok_or_else(|| PyTypeError::new_err("")),
+            Err(_) => Ok(NumberArg(Number::Float(value.extract::<FloatArg>()?.0))),
+        }
     }
 }
 

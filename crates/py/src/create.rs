@@ -1,11 +1,12 @@
 //! Making tensors.
 
 use fluvial::core::{DType, Error, Var, structural};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyList, PyTuple};
 
-use crate::args::{Arg, FloatArg, Number};
+use crate::args::{Arg, Number, NumberArg};
 use crate::sequence::{DEPTH, FEW, List};
 use crate::tensor::Tensor;
 use crate::types::{DTypeArg, ShapeArg, type_of};
@@ -65,6 +66,7 @@ fn literal(number: Number, dtype: Option<DTypeArg>) -> PyResult<Var> {
         (Number::Int(_), Some(DTypeArg(dtype))) => number.literal(Some(dtype)),
         // Floats pass through float64, so that a conversion rounds once.
         (Number::Float(_), Some(_)) => number.literal(Some(DType::F64)),
+        (Number::Complex(_), Some(_)) => number.literal(Some(DType::C128)),
         _ => number.literal(None),
     }
 }
@@ -77,6 +79,10 @@ fn of_lists(data: &Bound<'_, PyAny>, dtype: Option<DTypeArg>) -> PyResult<Var> {
     // Python's floats have no element type of their own.
     if dtype.is_none() && tensor.dtype() == DType::F64 {
         let cast = tensor.cast(DType::F32).map_err(|error| errors::raise(data.py(), error))?;
+        return Ok(Var::new(cast));
+    }
+    if dtype.is_none() && tensor.dtype() == DType::C128 {
+        let cast = tensor.cast(DType::C64).map_err(|error| errors::raise(data.py(), error))?;
         return Ok(Var::new(cast));
     }
     Ok(Var::new(tensor))
@@ -136,9 +142,20 @@ fn from_numpy(array: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     signature = (shape, value, dtype=DTypeArg(DType::F32)),
     text_signature = "(shape, value, dtype='float32')"
 )]
-fn full(py: Python<'_>, shape: ShapeArg, value: FloatArg, dtype: DTypeArg) -> PyResult<Tensor> {
+fn full(py: Python<'_>, shape: ShapeArg, value: NumberArg, dtype: DTypeArg) -> PyResult<Tensor> {
     let ty = type_of(py, dtype, &shape)?;
-    call::run(py, &[], || structural::fill(value.0, &ty)).map(Tensor::new)
+    if let number @ Number::Complex(_) = value.0 {
+        if !dtype.0.is_complex() {
+            return Err(PyTypeError::new_err(format!(
+                "a complex number cannot be one of {}\n  remedy: give a complex `dtype`",
+                dtype.0.long_name()
+            )));
+        }
+        let number = number.literal(Some(dtype.0))?;
+        return call::run(py, &[], || structural::expand(&number, ty.dims())).map(Tensor::new);
+    }
+    let value = value.0.to_f64()?;
+    call::run(py, &[], || structural::fill(value, &ty)).map(Tensor::new)
 }
 
 /// What a pickle holds of a tensor.

@@ -199,7 +199,13 @@ pub fn initial(py: Python<'_>, ty: Type, init: Option<&Bound<'_, PyAny>>) -> Res
     };
     match computed().map_err(errors::callback)? {
         Arg::Value(value) => Ok(value),
-        Arg::Number(number) => structural::fill(number.to_f64(), &ty),
+        Arg::Number(number) => {
+            let number = number.to_f64().map_err(|_| {
+                Error::dtype("a complex number cannot be the first value of a state")
+                    .remedy("give a tensor")
+            })?;
+            structural::fill(number, &ty)
+        }
         other => other.into_var(py, Some(ty.dtype())).map_err(errors::callback),
     }
 }

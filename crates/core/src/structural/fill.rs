@@ -7,7 +7,7 @@ use crate::attributes;
 use crate::bind::bind1;
 use crate::family::known_sizes;
 use crate::grad::Grad;
-use crate::op::{Arity, Op, Types, Values};
+use crate::op::{Arity, Op, Takes, Types, Values};
 use crate::registry::OpDef;
 use crate::sample::Sample;
 use crate::structural::arithmetic::f64s;
@@ -35,6 +35,10 @@ impl Op for Fill {
         Arity::Exactly(0)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Any
+    }
+
     fn infer(&self, _: &[&Type]) -> Result<Types> {
         match self.ty.is_list() {
             true => Err(Error::dtype(format!("{} cannot be filled with a number", self.ty))),
@@ -43,16 +47,31 @@ impl Op for Fill {
     }
 
     fn eval(&self, _: &[&Value], outs: &[Type]) -> Result<Values> {
-        let one = dispatch!(self.ty.dtype(), T => Tensor::scalar(T::from_f64(self.value)));
+        let one = dispatch!(self.ty.dtype(), T => Tensor::scalar(self.number::<T>()));
         Ok(smallvec![one.expand(&known_sizes(&outs[0])?)?.into()])
     }
 
     fn uniform(&self) -> Option<f64> {
+        // Minus zero in both parts is no real number.
+        let is_minus_zero = self.value == 0.0 && self.value.is_sign_negative();
+        if self.ty.dtype().is_complex() && is_minus_zero {
+            return None;
+        }
         Some(dispatch!(self.ty.dtype(), T => T::from_f64(self.value).to_f64()))
     }
 
     fn grad(&self) -> Grad {
         Grad::Zero
+    }
+}
+
+impl Fill {
+    /// The number. Minus zero is that in both parts, so that it changes no number it is added to.
+    fn number<T: Element>(&self) -> T {
+        match self.value.to_bits() == (-0.0f64).to_bits() {
+            true => T::from_parts(self.value, self.value),
+            false => T::from_f64(self.value),
+        }
     }
 }
 

@@ -124,7 +124,7 @@ pub(super) fn may_be_reached(symbol: &Symbol) -> bool {
                 let passes = !matches!(call.op.grad(), Grad::Stop)
                     && call.inputs.iter().any(|&id| depends[id as usize]);
                 for &id in &call.outputs {
-                    depends[id as usize] |= passes && frame.types[id as usize].is_float();
+                    depends[id as usize] |= passes && frame.types[id as usize].is_inexact();
                 }
             }
             if frame.id == symbol.frame {

@@ -76,6 +76,10 @@ impl Op for AttemptGrad {
         Arity::Exactly(self.n_inputs() + self.given.len())
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Any
+    }
+
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         let n_inputs = self.n_inputs();
         let outs = self.attempt().infer(&inputs[..n_inputs])?;

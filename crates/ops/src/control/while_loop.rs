@@ -206,6 +206,10 @@ impl Op for While {
         Arity::Exactly(1 + self.body.n_params)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Any
+    }
+
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         if self.n_carried > self.body.n_params || self.body.results.len() <= self.n_carried {
             return Err(Error::program("the body does not take and return the carried values"));

@@ -157,6 +157,10 @@ impl Op for Print {
         Arity::Exactly(1)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Any
+    }
+
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         Ok(smallvec![*inputs[0]])
     }

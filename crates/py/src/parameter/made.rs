@@ -79,7 +79,7 @@ fn sizes(shape: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
 /// An initialiser from what Python has for one: a number, a value, or a function of shape and dtype.
 fn initializer(init: &Bound<'_, PyAny>) -> PyResult<Initializer> {
     if let Some(number) = Number::of(init)? {
-        return Ok(Initializer::Constant(number.to_f64()));
+        return Ok(Initializer::Constant(number.to_f64()?));
     }
     if let Some(stated) = crate::initializer::stated(init)? {
         return Ok(stated);

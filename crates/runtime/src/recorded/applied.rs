@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fluvial_core::{
-    Arity, Attributes, Attrs, Cotangents, Error, Grad, Keeps, Op, OpRef, Pull, Result, Type, Types,
-    Value, Values, Var, is_recording, structural,
+    Arity, Attributes, Attrs, Cotangents, Error, Grad, Keeps, Op, OpRef, Pull, Result, Takes, Type,
+    Types, Value, Values, Var, is_recording, structural,
 };
 
 use super::derivatives::{Asked, Derivatives, Linear, Way};
@@ -169,6 +169,10 @@ impl Attributes for Applied {
 impl Op for Applied {
     fn arity(&self) -> Arity {
         Arity::AtLeast(0)
+    }
+
+    fn takes(&self) -> Takes {
+        Takes::Any
     }
 
     fn infer(&self, _: &[&Type]) -> Result<Types> {
