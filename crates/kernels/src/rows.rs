@@ -292,7 +292,7 @@ mod tests {
     #[test]
     fn gather_is_take() {
         let mut rng = Rng::new(16);
-        for dtype in DType::ALL {
+        for dtype in DType::ALL.into_iter().filter(|dtype| !dtype.is_stored()) {
             for (dims, axis) in [(&[5][..], 0), (&[2, 5, 3], 1), (&[5, 0], 0), (&[2, 5], 1)] {
                 let x = rng.tensor(dtype, dims);
                 let x = rng.scramble(&x);

@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn every_dtype_and_layout() {
         let mut rng = Rng::new(31);
-        for dtype in DType::ALL {
+        for dtype in DType::ALL.into_iter().filter(|dtype| !dtype.is_stored()) {
             let out_dtype = if dtype.is_bool() { DType::I64 } else { dtype };
             let x = rng.tensor(dtype, &[2, 5, 3]);
             let sums = scan(Scan::Sum, &rng.scramble(&x), 1, false, out_dtype).unwrap();
