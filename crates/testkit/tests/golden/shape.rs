@@ -68,7 +68,7 @@ fn repetition() {
 #[test]
 fn padding() {
     check("pad", 30, |c| {
-        let options = PadOptions { mode: c.text("mode").parse()?, value: c.float("value") };
+        let options = PadOptions { mode: c.text("mode").parse()?, value: c.float("value").into() };
         pad(c.x(0), &c.ints("before"), &c.ints("after"), options)
     });
 }

@@ -138,7 +138,7 @@ pub const OPS: &[Entry] = &[
             "FIRST" => SequencePooling::First,
             other => return Err(c.refuse(format!("`{other}` is no pool"))),
         };
-        let options = SequencePoolOptions { pool, pad_value: c.float("pad_value", 0.0) };
+        let options = SequencePoolOptions { pool, pad_value: c.float("pad_value", 0.0).into() };
         let found = ops::sequence_pool(&c.var("X")?, &c.lengths("X")?, options)?;
         let levels = c.val("X")?.lengths();
         out(Val::Dense(found, levels[..levels.len() - 1].to_vec()))
