@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-python test-editors types test-random test-junk fuzz test-onnx test-export test-dist test-deep lint parity bench bench-ops bench-models bench-micro bench-curves bench-kernels bench-debugger bench-peers golden vsix test-ide pictures-ide opinfo reference web test-web test-view pictures-view test-paddle test-openvino clean
+.PHONY: help build demo test test-rust test-python test-editors types test-random test-junk fuzz test-onnx test-export test-dist test-deep style lint parity bench bench-ops bench-models bench-micro bench-curves bench-kernels bench-debugger bench-peers golden vsix test-ide pictures-ide opinfo reference web test-web test-view pictures-view test-paddle test-openvino clean
 
 PYTHON ?= python3
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -149,11 +149,14 @@ test-deep: ## run the tests of unsafe code under the address sanitizer, valgrind
 	export CARGO_TARGET_DIR=$(abspath $(TARGET))/miri MIRIFLAGS=-Zmiri-disable-isolation; \
 	timeout $(DEEP_MINUTES)m cargo miri test --lib -p fluvial-tensor
 
-lint: .venv/ready ## check formatting, clippy, Python's code and spelling, all warnings denied
-	cargo fmt --version && cargo clippy --version || rustup component add rustfmt clippy
+style: .venv/ready ## check formatting, Python's code and spelling
+	cargo fmt --version >/dev/null || rustup component add rustfmt
 	cargo fmt --all --check
 	.venv/bin/ruff check --quiet python bench examples crates
 	.venv/bin/typos
+
+lint: style ## style, and clippy with all warnings denied
+	cargo clippy --version >/dev/null || rustup component add clippy
 	cargo clippy --workspace --all-targets -- -D warnings
 
 # Weights and batches are PyTorch's, so the losses of six steps must be, too. What it wrote is kept.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 #: Code that calls methods for others: converted code through helpers, and methods that change tensors.
-_FOR_OTHERS = tuple(os.path.join(os.path.dirname(__file__), name) for name in ("_convert" + os.sep, "_inplace.py", "_lost.py"))
+_FOR_OTHERS = tuple(os.path.join(os.path.dirname(__file__), name) for name in ("_convert" + os.sep, "_inplace.py"))
 _PACKAGE = f"{__package__}."
 _TORCH = _PACKAGE + "torch"
 

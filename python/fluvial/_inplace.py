@@ -11,7 +11,6 @@ from . import _core
 from ._core import Tensor
 from ._fault import fault
 from ._flavour import is_torch
-from ._lost import watched
 from ._tree import is_parameter, is_tensor, same_sizes
 
 TYPE_CHECKING = False
@@ -79,7 +78,7 @@ def changing(name: str) -> Callable[..., Tensor]:
 
     method.__name__ = method.__qualname__ = f"{name}_"
     method.__doc__ = f"`{name}`, which changes the tensor itself and returns it; see `fluvial._inplace`."
-    return watched(method)
+    return method
 
 
 def add_(self: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
@@ -204,7 +203,7 @@ def _of_leaf(name: str) -> Callable[..., Any]:
 def register() -> None:
     """Gives the class its methods."""
     own: tuple[Callable[..., Any], ...] = (add_, sub_, zero_, fill_, copy_, normal_, uniform_, random_, bernoulli_, exponential_)
-    for method in (*map(changing, CHANGING), *map(watched, own)):
+    for method in (*map(changing, CHANGING), *own):
         setattr(Tensor, method.__name__, method)
     for name, operator in (("add", "__iadd__"), ("sub", "__isub__"), ("mul", "__imul__"), ("div", "__itruediv__")):
         setattr(Tensor, operator, _of_leaf(name))

@@ -6,7 +6,6 @@ import sys
 from typing import Any
 
 import numpy as np
-import onnx
 import onnxruntime
 from onnx import TensorProto, helper
 

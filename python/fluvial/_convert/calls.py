@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .._fault import fault
-from .._lost import not_lost as not_lost
 from .._opens import known
 from .._tree import is_tensor
 from . import journal

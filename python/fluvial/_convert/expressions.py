@@ -192,13 +192,6 @@ class Expressions(ast.NodeTransformer):
             node.value = self._at(call("unpacked", node.value), node.value)
         return node
 
-    def visit_Expr(self, node: ast.Expr) -> Any:
-        func = node.value.func if isinstance(node.value, ast.Call) else None
-        if isinstance(func, ast.Attribute) and func.attr.endswith("_") and isinstance(func.value, (ast.Subscript, ast.Call)):
-            # A method that changes a part that nobody holds.
-            func.value = self._at(call("not_lost", func.value, ast.Constant(func.attr)), func.value)
-        return self.generic_visit(node)
-
     def visit_Call(self, node: ast.Call) -> Any:
         if isinstance(node.func, ast.Name) and node.func.id in _FRAME | {"__fl__"}:
             if node.func.id in _UNSEEN and not node.keywords:

@@ -89,7 +89,7 @@ class Runtime:
     match = staticmethod(patterns.match)
     guarded = staticmethod(patterns.guarded)
     named = staticmethod(raised.named)
-    made, not_lost = staticmethod(journal.made), staticmethod(calls.not_lost)
+    made = staticmethod(journal.made)
     text = staticmethod(text)
 
     def __init__(self, metas: list[Meta], module: dict, cells: dict, inner: bool) -> None:
