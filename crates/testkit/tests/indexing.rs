@@ -473,7 +473,7 @@ fn what_is_refused_is_named() {
     refused(pad(&x, &[1, 1, 1], &[1, 1, 1], mode(PadMode::Constant)), "for 3 axes");
     refused(pad(&x, &[3], &[0], mode(PadMode::Reflect)), "at most 2");
     refused(pad(&x, &[-2], &[-2], mode(PadMode::Constant)), "cut more");
-    refused(take_along_axis(&x, &i64s(&[0], &[1]), 1), "not as many axes");
+    refused(take_along_axis(&x, &i64s(&[0], &[1]), 1), "must have the same number of axes");
     refused(take_along_axis(&x, &i64s(&[5], &[1, 1]), 1), "index 5 is out of range for axis 1");
     refused(scatter(&x, 1, &i64s(&[0, 0], &[2, 1]), &x), "do not broadcast");
     refused(gather_nd(&x, &i64s(&[0, 0, 0], &[1, 3])), "would name 3 axes");
