@@ -5837,11 +5837,13 @@ def rsqrt(x: TensorLike) -> Tensor:
 def rsqrt(input: TensorLike) -> Tensor: ...
 
 def run_rank() -> Tensor:
-    """The number of this rank among those of the run, from 0 (see `fluvial_dist::current`), as an `i64`. In a program it is the one of the process or thread that runs it.
+    """The number of this rank among those of the run, from 0, as an `i64`. In a program it is that of the process or
+    thread that runs it.
     """
 
 def run_world() -> Tensor:
-    """How many ranks the run has (see `fluvial_dist::current`), as an `i64`. In a program it is the one of the process or thread that runs it.
+    """How many ranks the run has, as an `i64`. In a program it is the number that the process or thread that runs it
+    sees.
     """
 
 @overload

@@ -69,7 +69,7 @@ def test_every_function_takes_the_other_names_of_its_arguments():
 
 
 def test_methods_and_functions_have_one_signature():
-    by_sizes = {"reshape", "broadcast_to", "expand", "permute", "tile", "flip", "squeeze", "repeat", "numel", "flatten", "mode", "polygamma", "where"}
+    by_sizes = {"reshape", "broadcast_to", "expand", "permute", "tile", "flip", "squeeze", "repeat", "numel", "flatten", "mode", "polygamma", "where", "view"}
     both = [n for n in dir(fl.Tensor) if not n.startswith("_") and callable(getattr(fl, n, None)) and n not in by_sizes]
     assert len(both) > 200
     for name in both:

@@ -6080,7 +6080,8 @@ fn rsqrt(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
-/// The number of this rank among those of the run, from 0 (see `fluvial_dist::current`), as an `i64`. In a program it is the one of the process or thread that runs it.
+/// The number of this rank among those of the run, from 0, as an `i64`. In a program it is that of the process or
+/// thread that runs it.
 #[pyfunction]
 #[pyo3(signature = ())]
 fn run_rank(py: Python<'_>) -> PyResult<Tensor> {
@@ -6088,7 +6089,8 @@ fn run_rank(py: Python<'_>) -> PyResult<Tensor> {
     call::run(py, &[], run).map(Tensor::new)
 }
 
-/// How many ranks the run has (see `fluvial_dist::current`), as an `i64`. In a program it is the one of the process or thread that runs it.
+/// How many ranks the run has, as an `i64`. In a program it is the number that the process or thread that runs it
+/// sees.
 #[pyfunction]
 #[pyo3(signature = ())]
 fn run_world(py: Python<'_>) -> PyResult<Tensor> {

@@ -2,7 +2,8 @@
 
 use crate::prelude::*;
 
-/// The number of this rank among those of the run, from 0 (see [`fluvial_dist::current`]), as an `i64`. In a program it is the one of the process or thread that runs it.
+/// The number of this rank among those of the run, from 0, as an `i64`. In a program it is that of the process or
+/// thread that runs it.
 #[track_caller]
 pub fn run_rank() -> Result<Var> {
     bind1(RunRank {}, &[])

@@ -2,7 +2,8 @@
 
 use crate::prelude::*;
 
-/// How many ranks the run has (see [`fluvial_dist::current`]), as an `i64`. In a program it is the one of the process or thread that runs it.
+/// How many ranks the run has, as an `i64`. In a program it is the number that the process or thread that runs it
+/// sees.
 #[track_caller]
 pub fn run_world() -> Result<Var> {
     bind1(RunWorld {}, &[])
