@@ -19,11 +19,20 @@ if TYPE_CHECKING:
     # For one checker the first definition counts, for the other the last.
     from ._typed import clip as clip
     from ._array_api import *  # type: ignore[assignment]
-    from . import debug, distributions, export, fluid, metrics, onnx, summary, testing, torch, utils
+    from . import debug, distributions, export, fft, fluid, metrics, onnx, summary, testing, torch, utils
     from ._checkpoint import checkpoint
     from ._functional import functional_call
     from ._jacobians import hessian, jacfwd, jacrev
     from ._precision import GradScaler, autocast
+    from ._signal import (
+        bartlett_window,
+        blackman_window,
+        hamming_window,
+        hann_window,
+        istft,
+        kaiser_window,
+        stft,
+    )
     from ._torch import load_torch
     from ._transforms import jvp, value_and_grad, vjp
     from ._view import export_view, view
@@ -40,8 +49,12 @@ from ._core import (
     bfloat16,
     bool,
     check,
+    complex64,
+    complex128,
     cond,
     declare_state,
+    float8_e4m3fn,
+    float8_e5m2,
     float16,
     float32,
     float64,
@@ -127,18 +140,26 @@ _LAZY = {
     "checkpoint": "._checkpoint",
     "debug": ".debug",
     "distributions": ".distributions",
+    "bartlett_window": "._signal",
+    "blackman_window": "._signal",
     "export": ".export",
+    "fft": ".fft",
     "fluid": ".fluid",
     "functional_call": "._functional",
     "GradScaler": "._precision",
+    "hamming_window": "._signal",
+    "hann_window": "._signal",
     "hessian": "._jacobians",
+    "istft": "._signal",
     "jacfwd": "._jacobians",
     "jacrev": "._jacobians",
     "jvp": "._transforms",
+    "kaiser_window": "._signal",
     "load_torch": "._torch",
     "metrics": ".metrics",
     "onnx": ".onnx",
     "Ragged": "._ragged",
+    "stft": "._signal",
     "summary": ".summary",
     "testing": ".testing",
     "torch": ".torch",
@@ -197,6 +218,8 @@ __all__ = [
     "assign_state",
     "bfloat16",
     "bool",
+    "complex128",
+    "complex64",
     "build",
     "building",
     "check",
@@ -209,6 +232,8 @@ __all__ = [
     "default_startup_program",
     "enable_grad",
     "float16",
+    "float8_e4m3fn",
+    "float8_e5m2",
     "float32",
     "float64",
     "from_dlpack",

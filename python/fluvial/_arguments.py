@@ -183,7 +183,7 @@ def stacked(values: Any) -> Any:
 
 
 def _beside(number: Any, like: Any) -> Any:
-    is_float = like.dtype.name.startswith(("float", "bfloat"))
+    is_float = like.dtype.name.startswith(("float", "bfloat", "complex"))
     return _core.tensor(number, like.dtype) if is_float else _core.tensor(number)
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, TypedDict, TypeVar, overload
 import numpy as np
 import numpy.typing as npt
 
-TensorLike: TypeAlias = Tensor | Dim | float | int | builtins.bool | np.ndarray | np.generic
+TensorLike: TypeAlias = Tensor | Dim | float | int | builtins.bool | builtins.complex | np.ndarray | np.generic
 DTypeLike: TypeAlias = DType | str | type | np.dtype
 Shape: TypeAlias = int | str | Dim | Sequence[int | str | Dim]
 TypeLike: TypeAlias = str | tuple[DTypeLike, Shape] | DTypeLike | Tensor
@@ -28,6 +28,8 @@ class DType:
     def is_integer(self) -> builtins.bool: ...
     @property
     def is_floating_point(self) -> builtins.bool: ...
+    @property
+    def is_complex(self) -> builtins.bool: ...
     @property
     def is_signed(self) -> builtins.bool: ...
 
@@ -74,10 +76,14 @@ int8: DType
 int16: DType
 int32: DType
 int64: DType
+float8_e4m3fn: DType
+float8_e5m2: DType
 float16: DType
 bfloat16: DType
 float32: DType
 float64: DType
+complex64: DType
+complex128: DType
 
 class Size(int):
     def __call__(self, dim: int | None = None) -> Any: ...
@@ -194,7 +200,7 @@ class Tensor:
     def __rlshift__(self, other: TensorLike) -> Tensor: ...
     def __rshift__(self, other: TensorLike) -> Tensor: ...
     def __rrshift__(self, other: TensorLike) -> Tensor: ...
-    def __complex__(self) -> complex: ...
+    def __complex__(self) -> builtins.complex: ...
     def __invert__(self) -> Tensor: ...
     def __neg__(self) -> Tensor: ...
     def __pos__(self) -> Tensor: ...
@@ -226,6 +232,11 @@ class Tensor:
     def dim(self) -> builtins.int: ...
     def ndimension(self) -> builtins.int: ...
     def element_size(self) -> builtins.int: ...
+    def is_complex(self) -> builtins.bool: ...
+    @property
+    def real(self) -> Tensor: ...
+    @property
+    def imag(self) -> Tensor: ...
     def is_floating_point(self) -> builtins.bool: ...
     def is_contiguous(self) -> builtins.bool: ...
     def to(
@@ -464,6 +475,7 @@ class Tensor:
     def alpha_dropout(self, p: builtins.float = 0.5) -> Tensor: ...
     @overload
     def alpha_dropout(self, p: builtins.float = 0.5, inplace: builtins.bool = False) -> Tensor: ...
+    def angle(self) -> Tensor: ...
     @overload
     def any(self, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool = False) -> Tensor: ...
     @overload
@@ -551,6 +563,8 @@ class Tensor:
     def clip(self, low: builtins.float | None = None, high: builtins.float | None = None) -> Tensor: ...
     @overload
     def clip(self, min: builtins.float | None = None, max: builtins.float | None = None) -> Tensor: ...
+    def complex(self, imag: TensorLike) -> Tensor: ...
+    def conj(self) -> Tensor: ...
     def conv1d(self, weight: TensorLike, bias: TensorLike | None = None, *, stride: builtins.int | Sequence[builtins.int] | None = 1, padding: builtins.int | Sequence[builtins.int] | None = 0, same: builtins.bool = False, dilation: builtins.int | Sequence[builtins.int] | None = 1, groups: builtins.int = 1) -> Tensor: ...
     def conv2d(self, weight: TensorLike, bias: TensorLike | None = None, *, stride: builtins.int | Sequence[builtins.int] | None = 1, padding: builtins.int | Sequence[builtins.int] | None = 0, same: builtins.bool = False, dilation: builtins.int | Sequence[builtins.int] | None = 1, groups: builtins.int = 1) -> Tensor: ...
     def conv3d(self, weight: TensorLike, bias: TensorLike | None = None, *, stride: builtins.int | Sequence[builtins.int] | None = 1, padding: builtins.int | Sequence[builtins.int] | None = 0, same: builtins.bool = False, dilation: builtins.int | Sequence[builtins.int] | None = 1, groups: builtins.int = 1) -> Tensor: ...
@@ -681,7 +695,11 @@ class Tensor:
     def fold_axis(self, axis: builtins.int, size: builtins.int | str | Dim, step: builtins.int = 1) -> Tensor: ...
     @overload
     def fold_axis(self, dim: builtins.int, size: builtins.int | str | Dim, step: builtins.int = 1) -> Tensor: ...
-    def full_like(self, value: builtins.float) -> Tensor: ...
+    @overload
+    def fourier_transform(self, axis: builtins.int, scale: builtins.float, inverse: builtins.bool = False) -> Tensor: ...
+    @overload
+    def fourier_transform(self, dim: builtins.int, scale: builtins.float, inverse: builtins.bool = False) -> Tensor: ...
+    def full_like(self, value: builtins.float | builtins.complex) -> Tensor: ...
     @overload
     def gather(self, index: TensorLike, axis: builtins.int) -> Tensor: ...
     @overload
@@ -882,7 +900,7 @@ class Tensor:
     def margin_ranking_loss(self, second: TensorLike, target: TensorLike, *, reduction: str = "mean", margin: builtins.float = 0.0) -> Tensor: ...
     @overload
     def margin_ranking_loss(self, input2: TensorLike, target: TensorLike, *, reduction: str = "mean", margin: builtins.float = 0.0) -> Tensor: ...
-    def masked_fill(self, mask: TensorLike, value: builtins.float) -> Tensor: ...
+    def masked_fill(self, mask: TensorLike, value: builtins.float | builtins.complex) -> Tensor: ...
     @overload
     def masked_select(self, mask: TensorLike) -> Tensor: ...
     @overload
@@ -999,7 +1017,7 @@ class Tensor:
     def outer(self, b: TensorLike) -> Tensor: ...
     @overload
     def outer(self, vec2: TensorLike) -> Tensor: ...
-    def pad(self, before: Sequence[builtins.int], after: Sequence[builtins.int], *, mode: str = "constant", value: builtins.float = 0.0) -> Tensor: ...
+    def pad(self, before: Sequence[builtins.int], after: Sequence[builtins.int], *, mode: str = "constant", value: builtins.float | builtins.complex = 0.0) -> Tensor: ...
     @overload
     def pairwise_distance(self, b: TensorLike, *, p: builtins.float = 2.0, eps: builtins.float = 1e-6, keepdims: builtins.bool = False) -> Tensor: ...
     @overload
@@ -1017,6 +1035,7 @@ class Tensor:
     @overload
     def pixel_unshuffle(self, downscale_factor: builtins.int) -> Tensor: ...
     def poisson_nll_loss(self, target: TensorLike, *, reduction: str = "mean", log_input: builtins.bool = True, full: builtins.bool = False, eps: builtins.float = 1e-8) -> Tensor: ...
+    def polar(self, angle: TensorLike) -> Tensor: ...
     @overload
     def pow(self, b: TensorLike) -> Tensor: ...
     @overload
@@ -1134,7 +1153,7 @@ class Tensor:
     def sequence_mask(self, *, steps: builtins.int | None = None, dtype: DTypeLike | None = None) -> Tensor: ...
     def sequence_offsets(self) -> Tensor: ...
     def sequence_pad(self, lengths: TensorLike, value: TensorLike | None = None, steps: builtins.int | None = None) -> Tensor: ...
-    def sequence_pool(self, lengths: TensorLike, *, pool: str = "sum", pad_value: builtins.float = 0.0) -> Tensor: ...
+    def sequence_pool(self, lengths: TensorLike, *, pool: str = "sum", pad_value: builtins.float | builtins.complex = 0.0) -> Tensor: ...
     def sequence_reshape(self, lengths: TensorLike, width: builtins.int) -> tuple[Tensor, Tensor]: ...
     def sequence_reverse(self, lengths: TensorLike) -> Tensor: ...
     def sequence_rows(self, like: TensorLike, lengths: TensorLike, reverse: builtins.bool = False) -> Tensor: ...
@@ -1270,6 +1289,8 @@ class Tensor:
     def vecdot(self, b: TensorLike, axis: builtins.int = -1) -> Tensor: ...
     @overload
     def vecdot(self, other: TensorLike, dim: builtins.int = -1) -> Tensor: ...
+    def view_as_complex(self) -> Tensor: ...
+    def view_as_real(self) -> Tensor: ...
     def warpctc(self, logit_lengths: TensorLike, labels: TensorLike, label_lengths: TensorLike, *, blank: builtins.int = 0, norm_by_times: builtins.bool = False) -> Tensor: ...
     def zeros_like(self) -> Tensor: ...
 
@@ -1761,7 +1782,7 @@ def from_dlpack(
 def tensor_of_bytes(
     bytes: bytes, dtype: DTypeLike, dims: Sequence[int], tracked: builtins.bool
 ) -> Tensor: ...
-def full(shape: Shape, value: float, dtype: DTypeLike = "float32") -> Tensor: ...
+def full(shape: Shape, value: float | builtins.complex, dtype: DTypeLike = "float32") -> Tensor: ...
 def promote_types(a: DTypeLike, b: DTypeLike) -> DType: ...
 def grad(
     outputs: Tensor | Sequence[Tensor],
@@ -2168,6 +2189,16 @@ def alpha_dropout(x: TensorLike, p: float = 0.5) -> Tensor:
     """
 @overload
 def alpha_dropout(input: TensorLike, p: float = 0.5, inplace: builtins.bool = False) -> Tensor: ...
+
+@overload
+def angle(x: TensorLike) -> Tensor:
+    """The angle of complex numbers in the plane, between -pi and pi; of real ones 0, or pi if they are negative.
+
+    Args:
+        x: A tensor, a number or an array. Also `input`.
+    """
+@overload
+def angle(input: TensorLike) -> Tensor: ...
 
 @overload
 def any(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False) -> Tensor:
@@ -2630,7 +2661,8 @@ def by_phase(in_training: TensorLike, in_use: TensorLike) -> Tensor:
 
 @overload
 def cast(x: TensorLike, dtype: DTypeLike) -> Tensor:
-    """The value with another element type. Floats to integers saturate, NaN becomes zero.
+    """The value with another element type. Floats to integers saturate, NaN becomes zero. A complex number becomes
+    a real one by saying which part: `real`, `imag` or `abs`.
 
     Args:
         x: A tensor, a number or an array. Also `input`.
@@ -2729,6 +2761,14 @@ def clip(x: TensorLike, low: float | None = None, high: float | None = None) -> 
 @overload
 def clip(input: TensorLike, min: float | None = None, max: float | None = None) -> Tensor: ...
 
+def complex(real: TensorLike, imag: TensorLike) -> Tensor:
+    """The complex numbers with these real and imaginary parts, broadcast. Parts of `f64` make `c128`, others `c64`.
+
+    Args:
+        real: A tensor, a number or an array.
+        imag: A tensor, a number or an array.
+    """
+
 @overload
 def concat(parts: Sequence[TensorLike], axis: int = 0) -> Tensor:
     """The tensors one after another along an axis.
@@ -2739,6 +2779,16 @@ def concat(parts: Sequence[TensorLike], axis: int = 0) -> Tensor:
     """
 @overload
 def concat(tensors: Sequence[TensorLike], dim: int = 0) -> Tensor: ...
+
+@overload
+def conj(x: TensorLike) -> Tensor:
+    """The complex conjugate; real numbers are their own.
+
+    Args:
+        x: A tensor, a number or an array. Also `input`.
+    """
+@overload
+def conj(input: TensorLike) -> Tensor: ...
 
 @overload
 def conv1d(x: TensorLike, weight: TensorLike, bias: TensorLike | None = None, *, stride: int | Sequence[int] | None = 1, padding: int | Sequence[int] | None = 0, same: builtins.bool = False, dilation: int | Sequence[int] | None = 1, groups: int = 1) -> Tensor:
@@ -3533,7 +3583,20 @@ def fold_axis(x: TensorLike, axis: int, size: int | str | Dim, step: int = 1) ->
 def fold_axis(input: TensorLike, dim: int, size: int | str | Dim, step: int = 1) -> Tensor: ...
 
 @overload
-def full_like(x: TensorLike, value: float) -> Tensor:
+def fourier_transform(x: TensorLike, axis: int, scale: float, inverse: builtins.bool = False) -> Tensor:
+    """The Fourier transforms of complex numbers along an axis, or the inverse ones, times `scale`.
+
+    Args:
+        x: A tensor, a number or an array. Also `input`.
+        axis: The axis. Also `dim`.
+        scale: What the result is multiplied by.
+        inverse: Whether it is the inverse one.
+    """
+@overload
+def fourier_transform(input: TensorLike, dim: int, scale: float, inverse: builtins.bool = False) -> Tensor: ...
+
+@overload
+def full_like(x: TensorLike, value: float | builtins.complex) -> Tensor:
     """A tensor of the type of `x` with one number everywhere. Integers have to hold the number; a
     fraction is cut off.
 
@@ -3542,7 +3605,7 @@ def full_like(x: TensorLike, value: float) -> Tensor:
         value: A number.
     """
 @overload
-def full_like(input: TensorLike, value: float) -> Tensor: ...
+def full_like(input: TensorLike, value: float | builtins.complex) -> Tensor: ...
 
 @overload
 def gather(x: TensorLike, index: TensorLike, axis: int) -> Tensor:
@@ -3912,6 +3975,16 @@ def im2sequence(x: TensorLike, kernel: int | Sequence[int] | None, *, stride: in
     """
 @overload
 def im2sequence(input: TensorLike, kernel_size: int | Sequence[int] | None, *, stride: int | Sequence[int] | None = 1, padding: Sequence[int] = ()) -> tuple[Tensor, Tensor]: ...
+
+@overload
+def imag(x: TensorLike) -> Tensor:
+    """The imaginary part of complex numbers; zero for real ones.
+
+    Args:
+        x: A tensor, a number or an array. Also `input`.
+    """
+@overload
+def imag(input: TensorLike) -> Tensor: ...
 
 @overload
 def index_add(updates: TensorLike, index: TensorLike, axis: int, size: int | str | Dim) -> Tensor:
@@ -4593,7 +4666,7 @@ def margin_ranking_loss(first: TensorLike, second: TensorLike, target: TensorLik
 def margin_ranking_loss(input1: TensorLike, input2: TensorLike, target: TensorLike, *, reduction: str = "mean", margin: float = 0.0) -> Tensor: ...
 
 @overload
-def masked_fill(x: TensorLike, mask: TensorLike, value: float) -> Tensor:
+def masked_fill(x: TensorLike, mask: TensorLike, value: float | builtins.complex) -> Tensor:
     """`x` with a number wherever `mask`, broadcast to it, holds. Integers have to hold the number; a
     fraction is cut off.
 
@@ -4603,7 +4676,7 @@ def masked_fill(x: TensorLike, mask: TensorLike, value: float) -> Tensor:
         value: A number.
     """
 @overload
-def masked_fill(input: TensorLike, mask: TensorLike, value: float) -> Tensor: ...
+def masked_fill(input: TensorLike, mask: TensorLike, value: float | builtins.complex) -> Tensor: ...
 
 @overload
 def masked_select(x: TensorLike, mask: TensorLike) -> Tensor:
@@ -5140,7 +5213,7 @@ def outer(a: TensorLike, b: TensorLike) -> Tensor:
 def outer(input: TensorLike, vec2: TensorLike) -> Tensor: ...
 
 @overload
-def pad(x: TensorLike, before: Sequence[int], after: Sequence[int], *, mode: str = "constant", value: float = 0.0) -> Tensor:
+def pad(x: TensorLike, before: Sequence[int], after: Sequence[int], *, mode: str = "constant", value: float | builtins.complex = 0.0) -> Tensor:
     """`before[i]` elements in front of and `after[i]` behind each of the last axes, for which numbers
     are given in the order of the axes. Negative numbers cut elements off.
 
@@ -5152,7 +5225,7 @@ def pad(x: TensorLike, before: Sequence[int], after: Sequence[int], *, mode: str
         value: The number for "constant", which integers have to hold; a fraction is cut off.
     """
 @overload
-def pad(input: TensorLike, before: Sequence[int], after: Sequence[int], *, mode: str = "constant", value: float = 0.0) -> Tensor: ...
+def pad(input: TensorLike, before: Sequence[int], after: Sequence[int], *, mode: str = "constant", value: float | builtins.complex = 0.0) -> Tensor: ...
 
 @overload
 def pairwise_distance(a: TensorLike, b: TensorLike, *, p: float = 2.0, eps: float = 1e-6, keepdims: builtins.bool = False) -> Tensor:
@@ -5234,6 +5307,14 @@ def poisson_nll_loss(input: TensorLike, target: TensorLike, *, reduction: str = 
         log_input: Whether the input is the logarithm of the expected number.
         full: Whether the part that depends on the target only is there, by Stirling's formula.
         eps: Added to an expected number before its logarithm is taken.
+    """
+
+def polar(abs: TensorLike, angle: TensorLike) -> Tensor:
+    """The complex numbers of these absolute values and angles, broadcast.
+
+    Args:
+        abs: A tensor, a number or an array.
+        angle: A tensor, a number or an array.
     """
 
 @overload
@@ -5412,6 +5493,16 @@ def ravel_multi_index(indices: Sequence[TensorLike], shape: Shape) -> Tensor:
     """
 @overload
 def ravel_multi_index(indices: Sequence[TensorLike], size: Shape) -> Tensor: ...
+
+@overload
+def real(x: TensorLike) -> Tensor:
+    """The real part of complex numbers; real ones stay as they are.
+
+    Args:
+        x: A tensor, a number or an array. Also `input`.
+    """
+@overload
+def real(input: TensorLike) -> Tensor: ...
 
 @overload
 def reciprocal(x: TensorLike) -> Tensor:
@@ -6067,7 +6158,7 @@ def sequence_pad(x: TensorLike, lengths: TensorLike, value: TensorLike | None = 
 def sequence_pad(input: TensorLike, lengths: TensorLike, value: TensorLike | None = None, steps: int | None = None) -> Tensor: ...
 
 @overload
-def sequence_pool(x: TensorLike, lengths: TensorLike, *, pool: str = "sum", pad_value: float = 0.0) -> Tensor:
+def sequence_pool(x: TensorLike, lengths: TensorLike, *, pool: str = "sum", pad_value: float | builtins.complex = 0.0) -> Tensor:
     """One row for each sequence. `x` is `[rows, ..]`, the rows of all sequences one after another; `lengths`,
     `i64[sequences]`, says how many each has. The gradient of a greatest element goes to the first row that
     has it.
@@ -6079,7 +6170,7 @@ def sequence_pool(x: TensorLike, lengths: TensorLike, *, pool: str = "sum", pad_
         pad_value: What a sequence without rows gives.
     """
 @overload
-def sequence_pool(input: TensorLike, lengths: TensorLike, *, pool: str = "sum", pad_value: float = 0.0) -> Tensor: ...
+def sequence_pool(input: TensorLike, lengths: TensorLike, *, pool: str = "sum", pad_value: float | builtins.complex = 0.0) -> Tensor: ...
 
 @overload
 def sequence_reshape(x: TensorLike, lengths: TensorLike, width: int) -> tuple[Tensor, Tensor]:
@@ -6222,7 +6313,7 @@ def sigmoid(input: TensorLike) -> Tensor: ...
 
 @overload
 def sign(x: TensorLike) -> Tensor:
-    """The sign: -1, 0 or 1.
+    """The sign: -1, 0 or 1; of a complex number the one of size 1 in its direction.
 
     Args:
         x: A tensor, a number or an array. Also `input`.
@@ -6810,7 +6901,7 @@ def unsqueeze(input: TensorLike, dim: int) -> Tensor: ...
 def var(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool = False, correction: float = 0.0) -> Tensor:
     """The variance over some axes; over all, if none are named: the sum of squared distances from the
     mean, divided by the number of elements less `correction` (zero for that of the elements themselves,
-    one to estimate that of a population). Integers become `f32`.
+    one to estimate that of a population). Integers become `f32`; of complex numbers it is real.
 
     Args:
         x: A tensor, a number or an array. Also `input`.
@@ -6824,7 +6915,7 @@ def var(input: TensorLike, dim: int | Sequence[int] | None = None, keepdim: buil
 @overload
 def vecdot(a: TensorLike, b: TensorLike, axis: int = -1) -> Tensor:
     """The sum of the products of `a` and `b` along an axis, counted from the back if negative; the
-    other axes are broadcast.
+    other axes are broadcast. Of complex numbers those of `a` are conjugated.
 
     Args:
         a: A tensor, a number or an array. Also `input`, `x`.
@@ -6833,6 +6924,26 @@ def vecdot(a: TensorLike, b: TensorLike, axis: int = -1) -> Tensor:
     """
 @overload
 def vecdot(input: TensorLike, other: TensorLike, dim: int = -1) -> Tensor: ...
+
+@overload
+def view_as_complex(x: TensorLike) -> Tensor:
+    """The complex numbers whose real and imaginary parts lie side by side along the last axis, of size 2.
+
+    Args:
+        x: A tensor, a number or an array. Also `input`.
+    """
+@overload
+def view_as_complex(input: TensorLike) -> Tensor: ...
+
+@overload
+def view_as_real(x: TensorLike) -> Tensor:
+    """The real and the imaginary parts of complex numbers, side by side along a new last axis.
+
+    Args:
+        x: A tensor, a number or an array. Also `input`.
+    """
+@overload
+def view_as_real(input: TensorLike) -> Tensor: ...
 
 def warpctc(logits: TensorLike, logit_lengths: TensorLike, labels: TensorLike, label_lengths: TensorLike, *, blank: int = 0, norm_by_times: builtins.bool = False) -> Tensor:
     """The loss of each sequence, `[sequences, 1]`: minus the logarithm of the probability that the classes of its

@@ -44,7 +44,13 @@ def put(x: Tensor, value: Any) -> Tensor:
                 f"a result of shape {tuple(value.shape)} does not fit the tensor of shape {tuple(x.shape)} that it is to change",
                 "use the method without the underscore, and what it returns",
             )
-        if not x.is_floating_point() and value.is_floating_point():
+        if value.is_complex() and not x.is_complex():
+            raise fault(
+                TypeError,
+                f"a result of {value.dtype} would lose its imaginary part in a tensor of {x.dtype}",
+                "convert the tensor to complex numbers before, with `x.to(fl.complex64)`",
+            )
+        if not x.is_floating_point() and not x.is_complex() and value.is_floating_point():
             raise fault(
                 TypeError,
                 f"a result of {value.dtype} would lose its fraction in a tensor of {x.dtype}",

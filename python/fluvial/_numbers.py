@@ -97,6 +97,12 @@ def of_tensor(value: Tensor) -> Tensor:
         )
     if value._is_number:
         return value
+    if value.dtype.is_complex:
+        raise fault(
+            TypeError,
+            "programs know complex tensors, and no complex numbers of Python",
+            "go on with the tensor itself, or take `.real.item()` and `.imag.item()`",
+        )
     x = _core.reshape(value.detach(), ())
     like = bool if x.dtype == "bool" else float if x.dtype.is_floating_point else int
     return number(x, like)

@@ -94,6 +94,11 @@ def is_floating_point(self: Tensor) -> builtins.bool:
     return "float" in self.dtype.name
 
 
+def is_complex(self: Tensor) -> builtins.bool:
+    """Whether the elements are complex numbers."""
+    return self.dtype.is_complex
+
+
 def clone(self: Tensor) -> Tensor:
     """A tensor of its own with the same elements, through which gradients pass.
 
@@ -376,7 +381,7 @@ BY_SIZES = ("reshape", "flip", "squeeze", "tile")
 def register() -> None:
     """Gives the class its methods and attributes."""
     methods: dict[str, Any] = _taken_over()
-    for function in (view, numel, dim, element_size, is_floating_point, clone, contiguous, is_contiguous, cpu, to, type_as, t):
+    for function in (view, numel, dim, element_size, is_floating_point, is_complex, clone, contiguous, is_contiguous, cpu, to, type_as, t):
         methods[function.__name__] = function
     for method in (expand_as, view_as, repeat, new_full, new_tensor, requires_grad_, retain_grad, backward):
         methods[method.__name__] = method
@@ -387,6 +392,7 @@ def register() -> None:
     for name in "equal not_equal greater greater_equal less less_equal signbit positive take".split():
         methods[name] = getattr(_array_api, name)
     kinds = {"float": "float32", "double": "float64", "half": "float16", "bfloat16": "bfloat16", "bool": "bool"}
+    kinds |= {"cfloat": "complex64", "cdouble": "complex128"}
     for name, dtype in (kinds | {"long": "int64", "int": "int32", "short": "int16", "char": "int8", "byte": "uint8"}).items():
         methods[name] = _as(dtype)
     for name, method in methods.items():
@@ -395,4 +401,6 @@ def register() -> None:
     Tensor.requires_grad = property(lambda self: self.is_tracked, _core.set_leaf)  # type: ignore[assignment]
     Tensor.data = property(_core.data_of, _core.put_data)  # type: ignore[assignment]
     Tensor.grad = property(_get_grad, _set_grad, doc=_GRAD.__doc__)  # type: ignore[assignment]
+    Tensor.real = property(_core.real, doc="The real part.")  # type: ignore[assignment]
+    Tensor.imag = property(_core.imag, doc="The imaginary part; zero for real numbers.")  # type: ignore[assignment]
     Tensor.device = property(lambda self: CPU, doc="Where the elements are: \"cpu\".")  # type: ignore[assignment]

@@ -235,7 +235,7 @@ class Run:
         given: list[Any] = []
         self.own_form = flatten(wanted, given, is_tensor)
         for path, leaf in leaves(wanted):
-            if is_tensor(leaf) and not "float" in leaf.dtype.name:
+            if is_tensor(leaf) and not (leaf.is_floating_point() or leaf.is_complex()):
                 raise fault(
                     TypeError,
                     f"there is no gradient with respect to {leaf.dtype.name} at {_shown(numbers, path)}",

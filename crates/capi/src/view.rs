@@ -42,7 +42,10 @@ impl View {
         }
         let mut dims = [0; MAX_AXES];
         dims.iter_mut().zip(tensor.dims()).for_each(|(to, &size)| *to = size as i64);
-        let number = DTYPES.iter().position(|&dtype| dtype == tensor.dtype()).unwrap_or(0);
+        let number = DTYPES.iter().position(|&dtype| dtype == tensor.dtype()).ok_or_else(|| {
+            Error::dtype(format!("C sees no elements of type {}", tensor.dtype()))
+                .remedy("cast in the program to a type that `fluvial.h` names")
+        })?;
         let data = tensor.data_ptr().cast();
         Ok(View { dtype: number as i32, rank: tensor.rank() as i32, dims, data })
     }

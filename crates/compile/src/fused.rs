@@ -6,7 +6,7 @@ use std::sync::Arc;
 use fluvial_core::family::known_sizes;
 use fluvial_core::{
     Arity, Attr, Attribute, Body, DType, Dim, Error, Grad, Op, OpDef, Properties, Result, Sample,
-    Tensor, Type, Value, attributes, broadcast,
+    Takes, Tensor, Type, Value, attributes, broadcast,
 };
 use fluvial_core::{Types, Values};
 use fluvial_kernels::{Binary, Given, Inst, Unary};
@@ -114,6 +114,10 @@ pub(crate) fn broadcast_all(inputs: &[&Type]) -> Result<SmallVec<[Dim; 8]>> {
 impl Op for Fused {
     fn arity(&self) -> Arity {
         Arity::Exactly(self.body.0.n_inputs())
+    }
+
+    fn takes(&self) -> Takes {
+        Takes::Any
     }
 
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {

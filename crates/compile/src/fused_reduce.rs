@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fluvial_core::family::known_sizes;
 use fluvial_core::{
     Arity, Body, DType, Dim, Elements, Error, Grad, Kernel, Op, OpDef, Properties, Result, Sample,
-    Tensor, Type, Types, Value, Values, attributes,
+    Takes, Tensor, Type, Types, Value, Values, attributes,
 };
 use fluvial_kernels::{Reduce, Reduction};
 use smallvec::{SmallVec, smallvec};
@@ -50,6 +50,10 @@ fn count<'a>(dims: impl IntoIterator<Item = &'a Dim>) -> Result<Dim> {
 impl Op for FusedReduce {
     fn arity(&self) -> Arity {
         Arity::Exactly(self.body.0.n_inputs())
+    }
+
+    fn takes(&self) -> Takes {
+        Takes::Any
     }
 
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {

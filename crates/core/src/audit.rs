@@ -79,8 +79,8 @@ fn explain(frame: &Frame, output: ValueId, from: ValueId) -> Option<Cut> {
             Grad::NonDifferentiable(reason) => Some(reason),
         };
         for &id in &call.inputs {
-            let is_float = Type::is_float(&frame.types[id as usize]);
-            let why = why.or((!is_float).then_some("takes numbers that are not floats"));
+            let is_inexact = Type::is_inexact(&frame.types[id as usize]);
+            let why = why.or((!is_inexact).then_some("takes numbers that are not floats"));
             match why {
                 None => reached[id as usize] = true,
                 Some(why) if depends[id as usize] => {

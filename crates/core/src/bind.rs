@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use crate::checkpoint;
 use crate::grad::{Grad, Keeps};
 use crate::limits;
-use crate::op::{OpRef, Types, Values};
+use crate::op::{self, OpRef, Types, Values};
 use crate::scope::{self, Mode};
 use crate::tape::{Edge, Node, Saved, Slot};
 use crate::trace;
@@ -99,7 +99,7 @@ fn untracked(outputs: Values) -> Outputs {
 
 #[inline]
 fn evaluate(op: &OpRef, types: &[&Type], values: &[&Value]) -> Result<(Types, Values)> {
-    let mut outs = op.infer(types)?;
+    let mut outs = op::inferred(&**op, types)?;
     if limits::has_largest() {
         limits::check_outputs(&outs)?;
     }
@@ -135,14 +135,14 @@ fn run_recorded(
         return Ok(untracked(outputs));
     };
     let wrap = |(i, value): (usize, Value)| {
-        let edge = node.types[i].is_float().then(|| Edge { node: node.clone(), out: i as u32 });
+        let edge = node.types[i].is_inexact().then(|| Edge { node: node.clone(), out: i as u32 });
         Var::with_edge(value, edge)
     };
     Ok(outputs.into_iter().take(n_visible).enumerate().map(wrap).collect())
 }
 
 /// Puts an op on the tape that has run outside of [`bind`], with what it gave: the outputs that `reached` names
-/// are tracked if they are floats and an input is. Whether the thread records is the caller's affair.
+/// are tracked if they are floats or complex and an input is. Whether the thread records is the caller's affair.
 pub fn record(op: OpRef, inputs: &[&Var], outputs: Values, reached: &[bool], loc: Loc) -> Outputs {
     let n_tracked = inputs.iter().filter(|var| var.is_tracked()).count();
     let types = outputs.iter().map(Value::ty).collect();
@@ -152,7 +152,7 @@ pub fn record(op: OpRef, inputs: &[&Var], outputs: Values, reached: &[bool], loc
     };
     let Some(node) = node else { return untracked(outputs) };
     let wrap = |(i, value): (usize, Value)| {
-        let is_tracked = reached.get(i) == Some(&true) && node.types[i].is_float();
+        let is_tracked = reached.get(i) == Some(&true) && node.types[i].is_inexact();
         let edge = is_tracked.then(|| Edge { node: node.clone(), out: i as u32 });
         Var::with_edge(value, edge)
     };
@@ -174,7 +174,7 @@ fn new_node(
         Grad::Rule(keeps, _) | Grad::Totals(keeps, _) => keeps,
         Grad::Zero | Grad::NonDifferentiable(_) => Keeps::NOTHING,
     };
-    if !outs.iter().any(Type::is_float) {
+    if !outs.iter().any(Type::is_inexact) {
         return None;
     }
     let saved = checkpoint::kept(op.name(), save(keeps, inputs, n_tracked, outputs));
@@ -191,7 +191,7 @@ fn residual_variant(
     if !op.properties().residuals {
         return Ok((op, usize::MAX));
     }
-    let n_visible = judged(&op, types, loc, |refs| op.infer(refs))?.len();
+    let n_visible = judged(&op, types, loc, |refs| op::inferred(&*op, refs))?.len();
     let wanted: SmallVec<[bool; 4]> = inputs.iter().map(|var| var.is_tracked()).collect();
     let given: SmallVec<[bool; 4]> = SmallVec::from_elem(true, n_visible);
     let variant = judged(&op, types, loc, |_| op.with_residuals(&wanted, &given))?;

@@ -164,9 +164,9 @@ impl Block {
                 if inputs.as_ref().is_some_and(|inputs| inputs.get(i) == Some(&false)) {
                     continue;
                 }
-                let is_float = self.types.get(id as usize).is_some_and(Type::is_float);
+                let is_inexact = self.types.get(id as usize).is_some_and(Type::is_inexact);
                 if let Some(reached) = reached.get_mut(id as usize) {
-                    *reached |= is_float;
+                    *reached |= is_inexact;
                 }
             }
         }
@@ -183,7 +183,7 @@ impl Block {
                 call.inputs.iter().map(|&id| known[id as usize]).collect();
             let is_sure = call.op.surely(&inputs);
             for (i, id) in call.outputs().enumerate() {
-                known[id as usize] = is_sure(i) && self.types[id as usize].is_float();
+                known[id as usize] = is_sure(i) && self.types[id as usize].is_inexact();
             }
         }
         self.results.iter().map(|&id| known[id as usize]).collect()

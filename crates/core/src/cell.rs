@@ -75,7 +75,7 @@ impl Held {
     #[must_use = "drop it without the lock"]
     pub fn set(&mut self, value: Value) -> Option<Var> {
         self.version += 1;
-        let var = match self.role == Role::Parameter && value.ty().is_float() {
+        let var = match self.role == Role::Parameter && value.ty().is_inexact() {
             true => Var::leaf(value, self.leaf.clone()),
             false => Var::new(value),
         };

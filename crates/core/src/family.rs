@@ -10,7 +10,7 @@ use smallvec::{SmallVec, smallvec};
 use crate::attrs::Attrs;
 use crate::block::ValueId;
 use crate::grad::{Grad, Keeps, Rule};
-use crate::op::{Arity, Attributes, Op, OpRef, Properties, Types, Values};
+use crate::op::{Arity, Attributes, Op, OpRef, Properties, Takes, Types, Values};
 use crate::rewrite::{NewValues, Rewrite};
 use crate::value::Value;
 
@@ -58,6 +58,8 @@ pub struct Typing {
     pub result: ResultType,
     /// The inputs that are conditions (one bit each): bool, and not promoted with the rest.
     pub masks: u32,
+    /// Whether it takes complex numbers.
+    pub takes: Takes,
 }
 
 /// The element types that an elementwise op takes, after promotion.
@@ -88,12 +90,20 @@ pub enum ResultType {
     Promoted,
     /// Bool.
     Bool,
+    /// That of the parts of the promoted inputs: a real one.
+    Part,
+    /// The complex one whose parts are of the type of the promoted inputs.
+    Complex,
 }
 
 impl Typing {
     /// Numbers to numbers.
-    pub const NUMERIC: Typing =
-        Typing { domain: Domain::Numeric, result: ResultType::Promoted, masks: 0 };
+    pub const NUMERIC: Typing = Typing {
+        domain: Domain::Numeric,
+        result: ResultType::Promoted,
+        masks: 0,
+        takes: Takes::Real,
+    };
 
     /// The type of the result, or why the inputs do not fit.
     #[inline]
@@ -121,14 +131,24 @@ impl Typing {
                 dims = broadcast(&dims, ty.dims())?;
             }
         }
+        let promoted = self.promoted(|i| inputs[i].dtype(), inputs.len())?;
         let dtype = match self.result {
-            ResultType::Promoted => self.promoted(|i| inputs[i].dtype(), inputs.len())?,
-            ResultType::Bool => {
-                self.promoted(|i| inputs[i].dtype(), inputs.len())?;
-                DType::Bool
-            }
+            ResultType::Promoted => promoted,
+            ResultType::Bool => DType::Bool,
+            ResultType::Part => promoted.real(),
+            ResultType::Complex => promoted.complex(),
         };
         Type::new(dtype, &dims)
+    }
+
+    /// The type in which the body computes.
+    #[inline]
+    pub fn compute(&self, dtype: impl Fn(usize) -> DType, n_inputs: usize) -> Result<DType> {
+        let promoted = self.promoted(dtype, n_inputs)?;
+        Ok(match self.result {
+            ResultType::Complex => promoted.complex(),
+            _ => promoted.compute(),
+        })
     }
 
     /// The element type of the promoted inputs.
@@ -147,7 +167,7 @@ impl Typing {
         }
         let promoted = promoted.unwrap_or(DType::Bool);
         match self.domain {
-            Domain::Float if !promoted.is_float() => Ok(DType::F32),
+            Domain::Float if !promoted.is_inexact() => Ok(DType::F32),
             Domain::Numeric if promoted.is_bool() => {
                 Err(Error::dtype("bools are not numbers here")
                     .remedy("cast them first, or use the logical ops"))
@@ -238,6 +258,31 @@ impl Elementwise {
         self
     }
 
+    /// The op, which is an analytic function of complex numbers, too ([`Takes::Analytic`]).
+    pub const fn analytic(mut self) -> Elementwise {
+        self.typing.takes = Takes::Analytic;
+        self
+    }
+
+    /// The op, which has a meaning for complex numbers, too, and a rule that holds for them.
+    pub const fn complex(mut self) -> Elementwise {
+        self.typing.takes = Takes::Complex;
+        self
+    }
+
+    /// The op with a real result, also of complex numbers.
+    pub const fn gives_part(mut self) -> Elementwise {
+        self.typing.result = ResultType::Part;
+        self
+    }
+
+    /// The op with a complex result of real numbers.
+    pub const fn gives_complex(mut self) -> Elementwise {
+        self.typing.takes = Takes::Complex;
+        self.typing.result = ResultType::Complex;
+        self
+    }
+
     /// The op with conditions among its inputs (one bit each).
     pub const fn masks(mut self, bits: u32) -> Elementwise {
         self.typing.masks = bits;
@@ -272,7 +317,7 @@ impl Elementwise {
             && inputs.iter().all(|x| x.rank() == 0 && x.dtype() == dtype)
             && self.n_inputs() == N
             && self.typing.masks == 0
-            && self.typing.result == ResultType::Promoted
+            && matches!(self.typing.result, ResultType::Promoted | ResultType::Part)
             && self.typing.domain.takes_floats();
         if !plain {
             return None;
@@ -302,7 +347,7 @@ pub fn eval_elementwise(
     for value in inputs {
         tensors.push(value.tensor()?);
     }
-    let compute = typing.promoted(|i| tensors[i].dtype(), tensors.len())?.compute();
+    let compute = typing.compute(|i| tensors[i].dtype(), tensors.len())?;
     if tensors.iter().all(|tensor| tensor.numel() == 1) {
         let one = body.run_one(&tensors, params, compute, out.dtype())?;
         if out.rank() == 0 {
@@ -340,6 +385,11 @@ impl Op for Elementwise {
         Arity::Exactly(self.n_inputs())
     }
 
+    #[inline]
+    fn takes(&self) -> Takes {
+        self.typing.takes
+    }
+
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         Ok(smallvec![self.typing.infer(inputs)?])
     }
@@ -366,8 +416,7 @@ impl Op for Elementwise {
     }
 
     fn body_dtype(&self, inputs: &[&Type]) -> Option<DType> {
-        let promoted = self.typing.promoted(|i| inputs[i].dtype(), inputs.len());
-        promoted.ok().map(DType::compute)
+        self.typing.compute(|i| inputs[i].dtype(), inputs.len()).ok()
     }
 
     fn body(&self) -> Option<&Body> {

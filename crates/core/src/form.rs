@@ -51,7 +51,11 @@ impl<'a> Look<'a> {
     /// The number that all elements of a value are, if that is known. Large constants are not looked into.
     pub fn number(&self, value: ValueId) -> Option<f64> {
         self.on.uniform(value).or_else(|| {
-            let elements = self.on.constant(value).filter(|x| x.numel() <= 4096)?.to_f64s();
+            let elements = self
+                .on
+                .constant(value)
+                .filter(|x| x.numel() <= 4096 && !x.dtype().is_complex())?
+                .to_f64s();
             let (first, rest) = elements.split_first()?;
             rest.iter().all(|x| x == first).then_some(*first)
         })

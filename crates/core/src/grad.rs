@@ -3,8 +3,9 @@
 use fluvial_tensor::{Error, Result, Type};
 use smallvec::SmallVec;
 
-use crate::op::{Op, OpRef};
+use crate::op::{Op, OpRef, Takes};
 use crate::reverse::Sum;
+use crate::structural;
 use crate::tape::Slot;
 use crate::var::Var;
 
@@ -112,10 +113,18 @@ impl Pull<'_> {
         })
     }
 
+    /// What an analytic function reads: the conjugate of a complex number.
+    fn conjugate(&self, var: &Var) -> Var {
+        match var.dtype().is_complex() && self.op.takes() == Takes::Analytic {
+            true => structural::conj(var).unwrap_or_else(Var::failed),
+            false => var.clone(),
+        }
+    }
+
     /// Input `i`. If the rule does not keep it, a failed value that says so.
     pub fn x(&self, i: usize) -> Var {
         match self.inputs.get(i) {
-            Some(Slot::Kept(var)) => var.clone(),
+            Some(Slot::Kept(var)) => self.conjugate(var),
             _ => self.not_kept("input", i),
         }
     }
@@ -123,7 +132,7 @@ impl Pull<'_> {
     /// Output `i`. If the rule does not keep it, a failed value that says so.
     pub fn y(&self, i: usize) -> Var {
         match self.outputs.get(i) {
-            Some(Some(var)) => var.clone(),
+            Some(Some(var)) => self.conjugate(var),
             _ => self.not_kept("output", i),
         }
     }

@@ -78,8 +78,8 @@ pub use checkpoint::{Again, checkpoint};
 pub use family::{Domain, Elementwise, ResultType, Typing};
 pub use fluvial_kernels::{Body, S};
 pub use fluvial_tensor::{
-    DType, Dim, Element, Error, ErrorKind, Loc, MAX_RANK, Marks, Number, Phase, Result, Tensor,
-    Type, Whole, broadcast, memory,
+    Complex, DType, Dim, Element, Error, ErrorKind, Loc, MAX_RANK, Marks, Number, Phase, Result,
+    Tensor, Type, Whole, broadcast, memory,
 };
 pub use form::{Form, Found, Ids, Look};
 pub use grad::{Cotangents, Grad, IntoCotangent, Keeps, Pull, Rule, TotalsRule};
@@ -88,7 +88,7 @@ pub use limits::{Limited, LimitedOutputs, Limits, limit_outputs};
 pub use linearize::{Ask, Linear, Residual, Reverse, linearize};
 pub use op::{
     Absorbed, Arity, Attributes, Blocks, CallByCall, Carries, Fault, Op, OpRef, Properties, Ranks,
-    Told, Types, Values, Weight, eval_by_over,
+    Takes, Told, Types, Values, Weight, eval_by_over, inferred,
 };
 pub use options::PerAxis;
 pub use parametric::{Parametric, ParametricOp};

@@ -129,6 +129,12 @@ pub trait Op: Attributes {
         Err(Error::internal(format!("`{}` writes over nothing", self.name())))
     }
 
+    /// Which element types it takes and gives beyond the real ones. Others are refused before `infer` is asked.
+    #[inline]
+    fn takes(&self) -> Takes {
+        Takes::Real
+    }
+
     /// The gradient. There is no default: an op states a rule, or that it has none and why.
     fn grad(&self) -> Grad;
 
@@ -308,6 +314,60 @@ pub trait Op: Attributes {
     fn for_inference(&self) -> Option<OpRef> {
         None
     }
+}
+
+/// The element types that an op takes and gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Takes {
+    /// Bools, integers and floats.
+    Real,
+    /// Complex numbers, too.
+    Complex,
+    /// Complex numbers, too, of which it is an analytic function that gives conjugates for conjugates. Its rule is
+    /// that of real numbers: it multiplies by the derivative, and is given the conjugates of what it reads.
+    Analytic,
+    /// All, also those that only store numbers: it computes nothing with them.
+    Any,
+}
+
+impl Takes {
+    /// An error if one of the types is not among these.
+    #[inline]
+    pub fn check<'a>(self, types: impl IntoIterator<Item = &'a Type>) -> Result<()> {
+        for ty in types {
+            let dtype = ty.dtype();
+            let fits = match self {
+                Takes::Any => true,
+                Takes::Complex | Takes::Analytic => !dtype.is_stored(),
+                Takes::Real => !dtype.is_stored() && !dtype.is_complex(),
+            };
+            if !fits {
+                return Err(not_taken(dtype));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+fn not_taken(dtype: DType) -> Error {
+    match dtype.is_complex() {
+        true => Error::dtype("this is not defined for complex numbers").remedy(
+            "take `real(x)`, `imag(x)` or `abs(x)` first, or `view_as_real(x)` for both parts",
+        ),
+        false => Error::dtype(format!("{dtype} only stores numbers"))
+            .remedy("cast to f16, bf16 or f32 first, and back afterwards"),
+    }
+}
+
+/// The types of an op's outputs on these inputs, judged as [`Op::infer`] and [`Op::takes`] say.
+#[inline]
+pub fn inferred(op: &dyn Op, inputs: &[&Type]) -> Result<Types> {
+    let takes = op.takes();
+    takes.check(inputs.iter().copied())?;
+    let outs = op.infer(inputs)?;
+    takes.check(&outs)?;
+    Ok(outs)
 }
 
 /// How an op may fail when it runs.

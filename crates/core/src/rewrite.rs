@@ -58,7 +58,8 @@ impl Rewrite {
     pub fn uniform(&self, value: ValueId) -> Option<f64> {
         let call = self.producer(value)?;
         if let Some(constant) = self.constant(value) {
-            return (constant.numel() == 1).then(|| constant.to_f64s()[0]);
+            let is_one = constant.numel() == 1 && !constant.dtype().is_complex();
+            return is_one.then(|| constant.to_f64s()[0]);
         }
         match call.op.properties().view && call.n_outputs == 1 {
             true => self.uniform(*call.inputs.first()?),
@@ -73,7 +74,8 @@ impl Rewrite {
         op.arity().check(op.name(), inputs.len())?;
         let types: SmallVec<[Type; 4]> = inputs.iter().map(|&id| *self.ty(id)).collect();
         let refs: SmallVec<[&Type; 4]> = types.iter().collect();
-        let outs = op.infer(&refs).map_err(|error| error.in_op(op.name(), &refs).at(self.loc))?;
+        let outs = crate::op::inferred(&*op, &refs)
+            .map_err(|error| error.in_op(op.name(), &refs).at(self.loc))?;
         if outs.iter().any(is_open) {
             return Err(Error::program("a size of the output is known only when the op runs"));
         }

@@ -105,7 +105,7 @@ fn run(op: &OpRef, cells: &[Cell], others: &[&Var], loc: Loc) -> Result<()> {
     let tensors: SmallVec<[&Tensor; 4]> =
         others.iter().map(|other| other.tensor()).collect::<Result<_>>()?;
     judged(op, &types, loc, |types| {
-        op.infer(types)?;
+        crate::op::inferred(&**op, types)?;
         let done = update_cells(cells, |over| op.eval_over(over, &tensors))?;
         done.ok_or_else(|| Error::internal("a cell was to be updated twice at once"))
     })

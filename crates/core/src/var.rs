@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use fluvial_tensor::{DType, Dim, Element, Error, Number, Result, Tensor, Type};
+use fluvial_tensor::{Complex, DType, Dim, Element, Error, Number, Result, Tensor, Type};
 use smallvec::SmallVec;
 
 use crate::block::ValueId;
@@ -74,7 +74,7 @@ impl Var {
     /// The value as one that was made in this scope of the thread: off the tape where nothing is recorded.
     pub(crate) fn into_recorded(self) -> Var {
         match self.0.repr {
-            Repr::Symbol(symbol) if !scope::is_recording() && symbol.ty.is_float() => {
+            Repr::Symbol(symbol) if !scope::is_recording() && symbol.ty.is_inexact() => {
                 let repr = Repr::Symbol(Symbol { constant: true, ..symbol });
                 Var(Arc::new(Inner { repr, edge: None }))
             }
@@ -164,7 +164,7 @@ impl Var {
     /// The value as a leaf: [`backward`](Var::backward) accumulates its gradient, which
     /// [`grad`](Var::grad) returns. It starts a tape of its own.
     pub fn track(&self) -> Result<Var> {
-        if !self.ty().is_float() {
+        if !self.ty().is_inexact() {
             return Err(Error::gradient(format!("a value of type {} has no gradient", self.ty()))
                 .remedy("cast it to a float type first"));
         }
@@ -304,12 +304,20 @@ impl Var {
         let own = self.dtype();
         let dtype = match own {
             DType::Bool if number.fract() == 0.0 => DType::I64,
-            _ if own.is_float() || number.fract() == 0.0 => own,
+            _ if own.is_inexact() || number.fract() == 0.0 => own,
             _ => DType::F32,
         };
         match Number::Float(number).element(dtype) {
             Ok(one) => Var::new(one),
             Err(error) => Var::failed(error.at(scope::user_line())),
+        }
+    }
+
+    /// The imaginary unit, of the complex type whose parts are of the own type.
+    pub fn imaginary_unit(&self) -> Var {
+        match self.dtype().complex() {
+            DType::C128 => Var::scalar(Complex::<f64>::I),
+            _ => Var::scalar(Complex::<f32>::I),
         }
     }
 }

@@ -66,7 +66,7 @@ pub fn read(
 /// Turns bytes from the machine's order to the file's, or back.
 fn little_endian(mut bytes: Vec<u8>, dtype: DType) -> Vec<u8> {
     if cfg!(target_endian = "big") {
-        bytes.chunks_exact_mut(dtype.size()).for_each(<[u8]>::reverse);
+        bytes.chunks_exact_mut(dtype.align()).for_each(<[u8]>::reverse);
     }
     bytes
 }

@@ -17,8 +17,9 @@ fn descr(dtype: DType) -> Option<String> {
         Kind::Bool => 'b',
         Kind::Unsigned => 'u',
         Kind::Signed => 'i',
-        Kind::Float if dtype != DType::BF16 => 'f',
-        Kind::Float => return None,
+        _ if !dtype.is_of_numpy() => return None,
+        Kind::Float => 'f',
+        Kind::Complex => 'c',
     };
     let order = if dtype.size() == 1 { '|' } else { '<' };
     Some(format!("{order}{kind}{}", dtype.size()))

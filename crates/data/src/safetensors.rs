@@ -14,9 +14,14 @@ use fluvial_tensor::{DType, Error, MAX_RANK, Result, Tensor};
 /// A longer header is refused.
 const MAX_HEADER: u64 = 100 << 20;
 
-/// The word of the format for an element type.
-fn word(dtype: DType) -> String {
-    dtype.name().to_uppercase()
+/// The word of the format for an element type, if it has one.
+fn word(dtype: DType) -> Option<String> {
+    match dtype {
+        DType::F8E4M3 => Some("F8_E4M3".to_string()),
+        DType::F8E5M2 => Some("F8_E5M2".to_string()),
+        DType::C128 => None,
+        dtype => Some(dtype.name().to_uppercase()),
+    }
 }
 
 /// Writes a file.
@@ -39,7 +44,10 @@ pub fn write_noted(
     for (name, x) in tensors {
         let start = end;
         end += x.numel() * x.dtype().size();
-        let word = word(x.dtype());
+        let word = word(x.dtype()).ok_or_else(|| {
+            Error::dtype(format!("`.safetensors` files have no {} elements", x.dtype()))
+                .remedy("save as `.npy`, cast to c64, or save `view_as_real(x)`")
+        })?;
         let (name, sizes) = (quoted(name), x.dims());
         entries.push(format!(
             "{name}:{{\"dtype\":\"{word}\",\"shape\":{sizes:?},\"data_offsets\":[{start},{end}]}}"
@@ -237,8 +245,11 @@ impl Reader<'_> {
                 match key.as_str() {
                     "dtype" => {
                         let word = reader.string()?;
-                        dtype =
-                            Some(DType::ALL.into_iter().find(|&known| self::word(known) == word)?);
+                        dtype = Some(
+                            DType::ALL
+                                .into_iter()
+                                .find(|&known| self::word(known).as_deref() == Some(&*word))?,
+                        );
                     }
                     "shape" => sizes = Some(reader.numbers()?),
                     "data_offsets" => place = Some(reader.numbers()?),

@@ -1,6 +1,6 @@
 //! Tensors of several ranks as one, in the order of the ranks.
 
-use fluvial_tensor::{DType, Element, Error, Result, Tensor, dispatch, dispatch_compute};
+use fluvial_tensor::{DType, Element, Error, Result, Tensor, dispatch, dispatch_real};
 
 use crate::Reduction;
 
@@ -9,6 +9,10 @@ pub(crate) fn can_reduce(dtype: DType, how: Reduction) -> Result<()> {
     if dtype.is_bool() {
         return Err(Error::dtype("truth values of several ranks are not added up")
             .remedy("cast them to an integer first"));
+    }
+    if dtype.is_complex() {
+        return Err(Error::dtype("complex numbers of several ranks are not reduced")
+            .remedy("reduce their real and imaginary parts"));
     }
     match how == Reduction::Mean && !dtype.is_float() {
         true => Err(Error::dtype(format!("the mean of {dtype:?} is no integer"))
@@ -36,7 +40,7 @@ pub(crate) fn reduce(
             .map(|part| part.as_slice::<T>().and_then(|all| all.get(first..first + count)))
             .collect::<Option<_>>()
             .ok_or_else(|| Error::internal("ranks reduce tensors of different types"))?;
-        dispatch_compute!(dtype, C => {
+        dispatch_real!(dtype, C => {
             each::<T, C>(&slices, out.as_mut_slice::<T>()?, how);
         });
     });
@@ -92,7 +96,7 @@ pub(crate) fn divided(mut sum: Tensor, world: usize) -> Result<Tensor> {
     let dtype = sum.dtype();
     can_reduce(dtype, Reduction::Mean)?;
     dispatch!(dtype, T => {
-        dispatch_compute!(dtype, C => {
+        dispatch_real!(dtype, C => {
             for x in sum.as_mut_slice::<T>()? {
                 *x = x.convert::<C>().by(world).convert();
             }

@@ -70,6 +70,9 @@ fn unary(op: Unary, x: &str, dtype: DType) -> Result<String> {
         Unary::Floor | Unary::Ceil | Unary::Round | Unary::Trunc if !is_float => x.into(),
         Unary::IsNan | Unary::IsInf if !is_float => format!("({c})({x} != {x})"),
         Unary::IsFinite if !is_float => format!("({c})({x} == {x})"),
+        Unary::Conj | Unary::RealPart => x.into(),
+        Unary::ImagPart => format!("({c})(0 * ({x} != {x}))"),
+        Unary::Angle => format!("({c})({x} < 0 ? 3.141592653589793 : {x} != {x} ? {x} : 0)"),
         _ => format!("fl_{}_{t}({x})", op.name()),
     })
 }

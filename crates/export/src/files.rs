@@ -414,6 +414,9 @@ fn descr(ty: &Type) -> &'static str {
         DType::BF16 => "<u2",
         DType::F32 => "<f4",
         DType::F64 => "<f8",
+        DType::F8E4M3 | DType::F8E5M2 => "|u1",
+        DType::C64 => "<c8",
+        DType::C128 => "<c16",
     }
 }
 

@@ -94,6 +94,8 @@ pub fn plain_steps(dims: &[Dim]) -> Result<Vec<Whole>> {
 /// Whether what C computes with elements of this type is written down.
 pub fn is_written(dtype: DType) -> bool {
     !matches!(dtype, DType::I16 | DType::U16 | DType::U32 | DType::U64)
+        && !dtype.is_complex()
+        && !dtype.is_stored()
 }
 
 /// The type of elements in C.
@@ -110,6 +112,9 @@ pub fn c_type(dtype: DType) -> &'static str {
         DType::F16 | DType::BF16 => "uint16_t",
         DType::F32 => "float",
         DType::F64 => "double",
+        DType::F8E4M3 | DType::F8E5M2 => "uint8_t",
+        DType::C64 => "float _Complex",
+        DType::C128 => "double _Complex",
     }
 }
 

@@ -108,7 +108,21 @@ mod tests {
             })
             .collect();
         let text = scalars(&code.join(" "));
-        let written = ["neg", "recip", "not", "bit_not", "add", "sub", "mul", "div"];
+        let written = [
+            "neg",
+            "recip",
+            "not",
+            "bit_not",
+            "add",
+            "sub",
+            "mul",
+            "div",
+            "conj",
+            "real_part",
+            "imag_part",
+            "angle",
+            "complex",
+        ];
         let signs = ["lt", "le", "gt", "ge", "eq", "ne", "and", "or", "xor"];
         let bits = ["bit_and", "bit_or", "bit_xor", "shl", "shr"];
         for name in &code {

@@ -170,14 +170,7 @@ pub fn last_writes(index: &Tensor, n: usize) -> Result<Tensor> {
 /// The positions of the elements other than zero, in row-major order: one row each, one column per
 /// axis.
 pub fn nonzero(x: &Tensor) -> Result<Tensor> {
-    let is_nonzero: Vec<bool> = match x.dtype() {
-        DType::Bool => x.to_vec::<bool>()?,
-        DType::I64 => memory::collected(x.to_vec::<i64>()?.into_iter().map(|value| value != 0))?,
-        _ => {
-            let values = x.cast(DType::F64)?.to_vec::<f64>()?;
-            memory::collected(values.into_iter().map(|value| value != 0.0))?
-        }
-    };
+    let is_nonzero: Vec<bool> = x.cast(DType::Bool)?.to_vec()?;
     let n_found = is_nonzero.iter().filter(|&&found| found).count();
     let mut rows = memory::reserved(n_found.saturating_mul(x.rank()))?;
     for (mut number, _) in is_nonzero.iter().enumerate().filter(|(_, found)| **found) {

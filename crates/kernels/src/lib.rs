@@ -19,6 +19,7 @@
 //! | order and counting | [`argsort`], [`top_positions`], [`unique`], [`searchsorted`], [`bincount`], [`histogram`] |
 //! | products of matrices, and what follows them | [`matmul()`], [`matmul_with`] |
 //! | decompositions of matrices | [`cholesky`], [`solve`], [`qr`], [`svd`], [`eigh`] and their like, with the feature `linalg` |
+//! | Fourier transforms | [`fourier()`], with the feature `linalg` |
 //! | convolutions, windows as columns | [`conv()`], [`conv_transpose`], [`conv_weight_grad`], [`unfold`], [`fold`] |
 //! | pools | [`max_pool`], [`pool_pick`], [`pool_scatter`], [`avg_pool`], [`avg_pool_spread`] |
 //! | resampling of an axis | [`resample()`], [`resample_adjoint`] |
@@ -45,6 +46,7 @@ mod conv;
 mod copy;
 mod create;
 mod ctc;
+mod fourier;
 mod index;
 mod lazy;
 mod linalg;
@@ -74,6 +76,7 @@ pub use conv::{Windows, conv, conv_transpose, conv_weight_grad, fold, unfold};
 pub use copy::{concat, place, scatter_slice, stack};
 pub use create::{arange, linspace};
 pub use ctc::{Ctc, ctc_grad, ctc_loss};
+pub use fourier::fourier;
 pub use index::{
     along_index, element_numbers, index_fold, index_put, last_writes, nonzero, ravel_index,
     repeat_index,

@@ -5,7 +5,7 @@ mod wide;
 
 use std::ops::Range;
 
-use fluvial_tensor::{DType, Element, Error, Result, Tensor, dispatch_compute};
+use fluvial_tensor::{DType, Element, Error, Result, Tensor, dispatch_real};
 use smallvec::SmallVec;
 
 use crate::lanes::{Parts, fill_chunks, vectorized_for};
@@ -63,7 +63,7 @@ pub fn max_pool(x: &Tensor, windows: &Axes) -> Result<(Tensor, Tensor)> {
             })?;
             return Ok((values.cast(x.dtype())?, tensor_of_places));
         }
-        dispatch_compute!(x.dtype(), C => {
+        dispatch_real!(x.dtype(), C => {
             let (planes, out) = (slice_of::<C>(&compute)?, values.as_mut_slice::<C>()?);
             grid.fill_greatest(planes, out, &places, |plane, values, places| {
                 vectorized_for::<C, _>(
@@ -111,7 +111,7 @@ pub fn pool_scatter(x: &Tensor, places: &Tensor, sizes: &[usize]) -> Result<Tens
     let mut out = Tensor::empty(dtype.compute(), &dims)?;
     let places = slice_of::<i64>(&places)?;
     if out.numel() > 0 {
-        dispatch_compute!(dtype, C => {
+        dispatch_real!(dtype, C => {
             let values = slice_of::<C>(&x)?;
             let at_once = (TASK / plane).max(1);
             fill_chunks(out.as_mut_slice::<C>()?, at_once * plane, |first, out| {
@@ -141,7 +141,7 @@ pub fn avg_pool(x: &Tensor, windows: &Axes) -> Result<Tensor> {
     let x = x.cast(dtype.compute())?.contiguous()?;
     if out.numel() > 0 {
         let runs = grid.runs();
-        dispatch_compute!(dtype, C => {
+        dispatch_real!(dtype, C => {
             let planes = slice_of::<C>(&x)?;
             fill_planes(out.as_mut_slice::<C>()?, grid.count(), grid.plane(), |range, out| {
                 let planes = planes[range.start * grid.plane()..].chunks_exact(grid.plane());
@@ -170,7 +170,7 @@ pub fn avg_pool_spread(y: &Tensor, windows: &Axes, sizes: &[usize]) -> Result<Te
     let mut out = Tensor::zeros(dtype.compute(), &dims)?;
     if out.numel() > 0 && y.numel() > 0 {
         let runs = grid.runs();
-        dispatch_compute!(dtype, C => {
+        dispatch_real!(dtype, C => {
             let means = slice_of::<C>(&y)?;
             fill_planes(out.as_mut_slice::<C>()?, grid.plane(), grid.plane(), |range, out| {
                 let means = means[range.start * grid.count()..].chunks_exact(grid.count());
@@ -281,7 +281,7 @@ impl<'a> Grid<'a> {
 
     #[inline(always)]
     #[expect(clippy::eq_op, reason = "only not a number differs from itself")]
-    fn greatest<T: Compute>(
+    fn greatest<T: Compute + PartialOrd>(
         &self,
         runs: &[Run],
         plane: &[T],

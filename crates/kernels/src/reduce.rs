@@ -236,6 +236,10 @@ mod tests {
         let mut rng = Rng::new(8);
         for kind in KINDS {
             for dtype in DType::ALL {
+                // The order of complex numbers is nobody's.
+                if dtype.is_complex() && matches!(kind, Reduce::Max | Reduce::Min) {
+                    continue;
+                }
                 for (dims, axes) in [
                     (&[][..], &[][..]),
                     (&[5], &[0]),

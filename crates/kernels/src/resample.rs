@@ -1,6 +1,6 @@
 //! Resampling of one axis: each new element is a weighted sum of a few old ones.
 
-use fluvial_tensor::{Error, Result, Tensor, dispatch_compute, interrupt, memory};
+use fluvial_tensor::{Error, Result, Tensor, dispatch_real, interrupt, memory};
 use smallvec::SmallVec;
 
 use crate::copy::check_axis;
@@ -106,7 +106,7 @@ fn sum_taps(x: &Tensor, axis: usize, size: usize, taps: &Taps, adjoint: bool) ->
     if out.numel() == 0 || x.numel() == 0 {
         return out.cast(dtype);
     }
-    dispatch_compute!(dtype, C => {
+    dispatch_real!(dtype, C => {
         let x = x.as_slice::<C>().unwrap_or_default();
         let outs = out.as_mut_slice::<C>()?.chunks_exact_mut(size * inner);
         for (out, x) in outs.zip(x.chunks_exact(old * inner)) {

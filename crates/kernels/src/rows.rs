@@ -106,6 +106,7 @@ fn copy_slices(x: &Tensor, axis: usize, positions: &[usize], dims: &[usize]) -> 
         2 => copy_words::<u16>(from, n, positions, to)?,
         4 => copy_words::<u32>(from, n, positions, to)?,
         8 => copy_words::<u64>(from, n, positions, to)?,
+        16 => copy_words::<[u64; 2]>(from, n, positions, to)?,
         _ => {
             let count = positions.len();
             fill_chunks(to, (OWNED / slice).max(1) * slice, |first, out| {
@@ -291,7 +292,7 @@ mod tests {
     #[test]
     fn gather_is_take() {
         let mut rng = Rng::new(16);
-        for dtype in DType::ALL {
+        for dtype in DType::ALL.into_iter().filter(|dtype| !dtype.is_stored()) {
             for (dims, axis) in [(&[5][..], 0), (&[2, 5, 3], 1), (&[5, 0], 0), (&[2, 5], 1)] {
                 let x = rng.tensor(dtype, dims);
                 let x = rng.scramble(&x);

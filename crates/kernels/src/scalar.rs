@@ -11,7 +11,7 @@
 //! (Where the result is NaN, its sign and payload are unspecified, as in Rust itself.)
 //!
 //! Reading order: [`inst`] the vocabulary, [`build`] the handles, [`body`] the finished list, [`fuse`]
-//! composition, [`compute`] with [`float`], [`fast`], [`int`], [`special`], [`gamma`] and [`activation`] the
+//! composition, [`compute`] with [`float`], [`fast`], [`int`], [`complex`], [`special`], [`gamma`] and [`activation`] the
 //! functions, [`run`] and [`one`] the two ways to run them, [`reduce`] the first with a reduction behind it.
 
 pub(crate) mod inst;
@@ -31,6 +31,8 @@ pub(crate) mod float;
 mod fast;
 
 pub(crate) mod int;
+
+pub(crate) mod complex;
 
 pub(crate) mod special;
 

@@ -256,7 +256,9 @@ mod tests {
     #[test]
     fn sorting_is_stable_in_every_dtype_and_layout() {
         let mut rng = Rng::new(41);
-        for dtype in DType::ALL {
+        for dtype in
+            DType::ALL.into_iter().filter(|dtype| !dtype.is_complex() && !dtype.is_stored())
+        {
             let x = rng.tensor(dtype, &[3, 50]);
             for descending in [false, true] {
                 let order = argsort(&rng.scramble(&x), 1, descending).unwrap();

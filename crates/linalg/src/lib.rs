@@ -1,11 +1,15 @@
-//! Decompositions of one dense matrix, by `faer`.
+//! Decompositions of one dense matrix, by `faer`, and Fourier transforms, by `rustfft`.
 //!
 //! Matrices are slices of `f64` in row-major order, of the sizes that are given with them; results are
 //! written to slices of the caller. Nothing here is empty. This is a crate of its own because the code
-//! that `faer` generates takes long to compile and rarely changes.
+//! that these generate takes long to compile and rarely changes.
 //!
 //! Factors that are unique only up to signs get these: the diagonal of `R` is not negative, and in each
 //! singular vector on the left and each eigenvector the first large component is positive.
+
+mod fourier;
+
+pub use fourier::{Part, transform};
 
 use faer::linalg::cholesky::llt::factor::LltError;
 use faer::linalg::solvers::{PartialPivLu, Solve};

@@ -29,6 +29,11 @@ pub use crate::binary::pow::pow;
 pub use crate::binary::remainder::remainder;
 pub use crate::binary::right_shift::right_shift;
 pub use crate::binary::where_::where_;
+pub use crate::complex::angle::angle;
+pub use crate::complex::complex_::complex;
+pub use crate::complex::polar::polar;
+pub use crate::complex::view_as_complex::view_as_complex;
+pub use crate::complex::view_as_real::view_as_real;
 pub use crate::control::attempt::attempt_of;
 pub use crate::control::by_phase::by_phase;
 pub use crate::control::checkpoint::checkpoint_of;
@@ -50,6 +55,7 @@ pub use crate::create::meshgrid::{Indexing, meshgrid};
 pub use crate::create::of_size::of_size;
 pub use crate::create::one_hot::one_hot;
 pub use crate::create::tril::{tril, triu};
+pub use crate::fourier::fourier_transform::fourier_transform;
 pub use crate::host::assert_::assert_;
 pub use crate::host::host_call::{host_call, register_host};
 pub use crate::host::load::load;
@@ -378,6 +384,8 @@ pub const OPS: &[OpDef] = &[
     crate::binary::remainder::DEF,
     crate::binary::right_shift::DEF,
     crate::binary::where_::DEF,
+    crate::complex::angle::DEF,
+    crate::complex::complex_::DEF,
     crate::control::attempt::DEF,
     crate::control::attempt_grad::DEF,
     crate::control::by_phase::DEF,
@@ -392,6 +400,7 @@ pub const OPS: &[OpDef] = &[
     crate::create::arange::DEF,
     crate::create::linspace::DEF,
     crate::create::of_size::DEF,
+    crate::fourier::fourier_transform::DEF,
     crate::host::assert_::DEF,
     crate::host::host_call::DEF,
     crate::host::load::DEF,
@@ -584,13 +593,26 @@ pub const OPS: &[OpDef] = &[
 
 /// The functions of this crate as methods: `x.exp()?` is `exp(&x)?`.
 pub trait VarOps {
-    /// The value with another element type. Floats to integers saturate, NaN becomes zero.
+    /// The value with another element type. Floats to integers saturate, NaN becomes zero. A
+    /// complex number becomes a real one by saying which part: `real`, `imag` or `abs`.
     #[track_caller]
     fn cast(&self, dtype: DType) -> Result<Var>;
 
     /// The value repeated along new dims and along dims of size one, without a copy.
     #[track_caller]
     fn expand(&self, dims: &[Dim]) -> Result<Var>;
+
+    /// The complex conjugate; real numbers are their own.
+    #[track_caller]
+    fn conj(&self) -> Result<Var>;
+
+    /// The real part of complex numbers; real ones stay as they are.
+    #[track_caller]
+    fn real(&self) -> Result<Var>;
+
+    /// The imaginary part of complex numbers; zero for real ones.
+    #[track_caller]
+    fn imag(&self) -> Result<Var>;
 
     /// The value as it is, with no gradient through it.
     #[track_caller]
@@ -720,6 +742,29 @@ pub trait VarOps {
     #[track_caller]
     fn where_(&self, a: &Var, b: &Var) -> Result<Var>;
 
+    /// The angle of complex numbers in the plane, between -pi and pi; of real ones 0, or pi if they
+    /// are negative.
+    #[track_caller]
+    fn angle(&self) -> Result<Var>;
+
+    /// The complex numbers with these real and imaginary parts, broadcast. Parts of `f64` make
+    /// `c128`, others `c64`.
+    #[track_caller]
+    fn complex(&self, imag: &Var) -> Result<Var>;
+
+    /// The complex numbers of these absolute values and angles, broadcast.
+    #[track_caller]
+    fn polar(&self, angle: &Var) -> Result<Var>;
+
+    /// The complex numbers whose real and imaginary parts lie side by side along the last axis, of
+    /// size 2.
+    #[track_caller]
+    fn view_as_complex(&self) -> Result<Var>;
+
+    /// The real and the imaginary parts of complex numbers, side by side along a new last axis.
+    #[track_caller]
+    fn view_as_real(&self) -> Result<Var>;
+
     /// The first value in training, and the second in a program made
     /// [`for_inference`](fluvial_core::Program::for_inference). Both have one type.
     #[track_caller]
@@ -808,6 +853,10 @@ pub trait VarOps {
     /// it.
     #[track_caller]
     fn triu(&self, k: i64) -> Result<Var>;
+
+    /// The Fourier transforms of complex numbers along an axis, or the inverse ones, times `scale`.
+    #[track_caller]
+    fn fourier_transform(&self, axis: i64, scale: f64, inverse: bool) -> Result<Var>;
 
     /// Fails when the op runs if any element of `condition`, a tensor of bools, is false. The error
     /// has the message, the user's line and the first elements of `values`. An effect: it stays in
@@ -1132,7 +1181,7 @@ pub trait VarOps {
     ) -> Result<Var>;
 
     /// The sum of the products of `a` and `b` along an axis, counted from the back if negative; the
-    /// other axes are broadcast.
+    /// other axes are broadcast. Of complex numbers those of `a` are conjugated.
     #[track_caller]
     fn vecdot(&self, b: &Var, axis: i64) -> Result<Var>;
 
@@ -1856,7 +1905,8 @@ pub trait VarOps {
 
     /// The variance over some axes; over all, if none are named: the sum of squared distances from
     /// the mean, divided by the number of elements less `correction` (zero for that of the elements
-    /// themselves, one to estimate that of a population). Integers become `f32`.
+    /// themselves, one to estimate that of a population). Integers become `f32`; of complex numbers
+    /// it is real.
     #[track_caller]
     fn var(&self, axes: &[i64], keepdims: bool, correction: f64) -> Result<Var>;
 
@@ -2581,7 +2631,7 @@ pub trait VarOps {
     #[track_caller]
     fn sigmoid(&self) -> Result<Var>;
 
-    /// The sign: -1, 0 or 1.
+    /// The sign: -1, 0 or 1; of a complex number the one of size 1 in its direction.
     #[track_caller]
     fn sign(&self) -> Result<Var>;
 
@@ -2647,6 +2697,18 @@ impl VarOps for Var {
 
     fn expand(&self, dims: &[Dim]) -> Result<Var> {
         crate::expand(self, dims)
+    }
+
+    fn conj(&self) -> Result<Var> {
+        crate::conj(self)
+    }
+
+    fn real(&self) -> Result<Var> {
+        crate::real(self)
+    }
+
+    fn imag(&self) -> Result<Var> {
+        crate::imag(self)
     }
 
     fn stop_gradient(&self) -> Result<Var> {
@@ -2765,6 +2827,26 @@ impl VarOps for Var {
         crate::where_(self, a, b)
     }
 
+    fn angle(&self) -> Result<Var> {
+        crate::angle(self)
+    }
+
+    fn complex(&self, imag: &Var) -> Result<Var> {
+        crate::complex(self, imag)
+    }
+
+    fn polar(&self, angle: &Var) -> Result<Var> {
+        crate::polar(self, angle)
+    }
+
+    fn view_as_complex(&self) -> Result<Var> {
+        crate::view_as_complex(self)
+    }
+
+    fn view_as_real(&self) -> Result<Var> {
+        crate::view_as_real(self)
+    }
+
     fn by_phase(&self, in_use: &Var) -> Result<Var> {
         crate::by_phase(self, in_use)
     }
@@ -2834,6 +2916,10 @@ impl VarOps for Var {
 
     fn triu(&self, k: i64) -> Result<Var> {
         crate::triu(self, k)
+    }
+
+    fn fourier_transform(&self, axis: i64, scale: f64, inverse: bool) -> Result<Var> {
+        crate::fourier_transform(self, axis, scale, inverse)
     }
 
     fn assert_(&self, message: &str, values: &[&Var]) -> Result<()> {

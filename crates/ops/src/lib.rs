@@ -11,10 +11,12 @@ mod batch_rules;
 mod batch_spread;
 mod batch_walk;
 pub mod binary;
+pub mod complex;
 pub mod control;
 pub mod conv;
 pub mod create;
 mod forms;
+pub mod fourier;
 mod generated;
 pub mod host;
 pub mod image;
@@ -38,7 +40,7 @@ pub mod unary;
 pub mod update;
 
 pub use fluvial_core::structural::{
-    add, cast, div, expand, mul, neg, stop_gradient, sub, zeros_like,
+    add, cast, conj, div, expand, imag, mul, neg, real, stop_gradient, sub, zeros_like,
 };
 pub use forms::FORMS;
 pub use generated::*;

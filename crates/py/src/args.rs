@@ -3,12 +3,12 @@
 
 use std::str::FromStr;
 
-use fluvial::core::{self, DType, Dim, Error, Result, Var, Whole, decisions};
+use fluvial::core::{self, Complex, DType, Dim, Error, Result, Var, Whole, decisions};
 use fluvial::ops;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyFloat, PyInt};
+use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt};
 
 use crate::sequence::{self, FEW, List};
 use crate::sizes::PyDim;
@@ -33,6 +33,7 @@ pub enum Number {
     /// An int of more than 128 bits.
     Vast(f64),
     Float(f64),
+    Complex(Complex<f64>),
 }
 
 impl Arg {
@@ -159,7 +160,18 @@ impl Number {
         if object.is_instance_of::<PyInt>() {
             return whole(object).map(Some);
         }
+        if let Ok(complex) = object.cast::<PyComplex>() {
+            return Ok(Some(Number::Complex(Complex::new(complex.real(), complex.imag()))));
+        }
         Ok(None)
+    }
+
+    /// The number as a double; a complex one is an error.
+    pub fn to_f64(self) -> PyResult<f64> {
+        match self {
+            Number::Complex(_) => Err(PyTypeError::new_err("a complex number cannot stand here")),
+            real => Ok(core::Number::from(real).to_f64()),
+        }
     }
 
     /// A 0-d constant of the element type that the number has beside values of type `like`.
@@ -168,6 +180,7 @@ impl Number {
             Number::Bool(_) => DType::Bool,
             Number::Int(_) | Number::Vast(_) => DType::I64,
             Number::Float(_) => DType::F64,
+            Number::Complex(_) => DType::C128,
         };
         self.element(py, number::dtype_beside(own, like))
     }
@@ -191,7 +204,7 @@ impl Number {
                 let beyond = if value < 0 { f64::NEG_INFINITY } else { f64::INFINITY };
                 Number::Float(beyond).literal(py, Some(like))
             }
-            Number::Vast(value) if !like.is_float() || value.is_infinite() => {
+            Number::Vast(value) if !like.is_inexact() || value.is_infinite() => {
                 Number::Float(value * f64::INFINITY).literal(py, Some(like))
             }
             _ => self.literal(py, Some(like)),
@@ -205,6 +218,7 @@ impl From<Number> for core::Number {
             Number::Bool(value) => value.into(),
             Number::Int(value) => value.into(),
             Number::Vast(value) | Number::Float(value) => value.into(),
+            Number::Complex(value) => value.into(),
         }
     }
 }
@@ -307,6 +321,9 @@ impl<'py> FromPyObject<'_, 'py> for NumberArg {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<NumberArg> {
+        if let Ok(complex) = value.cast::<PyComplex>() {
+            return Ok(NumberArg(Complex::new(complex.real(), complex.imag()).into()));
+        }
         let FloatArg(rounded) = value.extract()?;
         // Also integers of NumPy and tensors without axes.
         match value.is_instance_of::<PyFloat>() {

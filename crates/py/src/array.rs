@@ -89,7 +89,11 @@ fn borrow(array: &Bound<'_, PyUntypedArray>, dtype: DType) -> PyResult<Tensor> {
 /// Refuses elements that an integer type cannot hold.
 pub fn check_range(tensor: &Tensor, dtype: DType) -> Result<()> {
     let held_anyway = tensor.dtype().range().zip(dtype.range());
-    if !dtype.is_int() || held_anyway.is_some_and(|(own, to)| own.0 >= to.0 && own.1 <= to.1) {
+    // A cast refuses complex numbers.
+    if !dtype.is_int()
+        || tensor.dtype().is_complex()
+        || held_anyway.is_some_and(|(own, to)| own.0 >= to.0 && own.1 <= to.1)
+    {
         return Ok(());
     }
     dispatch!(tensor.dtype(), T => tensor.to_vec::<T>()?.into_iter().try_for_each(|element| {
@@ -109,9 +113,14 @@ fn dtype_of(array: &Bound<'_, PyUntypedArray>) -> PyResult<DType> {
         b'u' => Some(Kind::Unsigned),
         b'i' => Some(Kind::Signed),
         b'f' => Some(Kind::Float),
+        b'c' => Some(Kind::Complex),
         _ => None,
     };
-    let dtype = kind.and_then(|kind| DType::of(kind, descr.itemsize()));
+    let of_name = || {
+        let name: String = descr.getattr("name").ok()?.extract().ok()?;
+        DType::ALL.into_iter().find(|dtype| dtype.is_stored() && dtype.long_name() == name)
+    };
+    let dtype = kind.and_then(|kind| DType::of(kind, descr.itemsize())).or_else(of_name);
     let native = descr.is_native_byteorder() != Some(false);
     dtype.filter(|_| native).ok_or_else(|| {
         PyTypeError::new_err(format!(
@@ -120,6 +129,23 @@ fn dtype_of(array: &Bound<'_, PyUntypedArray>) -> PyResult<DType> {
             DType::F32.long_name()
         ))
     })
+}
+
+/// NumPy's dtype. Floats of 8 bits are those of the package `ml_dtypes`, where it is installed.
+fn descr_of(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyArrayDescr>> {
+    if dtype.is_stored()
+        && let Ok(others) = py.import("ml_dtypes")
+    {
+        return PyArrayDescr::new(py, others.getattr(dtype.long_name())?);
+    }
+    if dtype.is_of_numpy() {
+        return PyArrayDescr::new(py, dtype.long_name());
+    }
+    let also = if dtype.is_stored() { ", or install the package `ml_dtypes`" } else { "" };
+    Err(PyTypeError::new_err(format!(
+        "NumPy has no {}\n  remedy: cast the tensor to float32 first{also}",
+        dtype.long_name()
+    )))
 }
 
 /// Keeps the memory that an array shows.
@@ -131,12 +157,7 @@ pub fn to_numpy(py: Python<'_>, var: Var) -> PyResult<Bound<'_, PyAny>> {
     ready(py)?;
     let owner = Bound::new(py, Memory(var))?;
     let tensor = owner.get().0.tensor().map_err(|error| errors::raise(py, error))?;
-    if tensor.dtype() == DType::BF16 {
-        return Err(PyTypeError::new_err(
-            "NumPy has no bfloat16\n  remedy: cast the tensor to float32 first",
-        ));
-    }
-    let descr = PyArrayDescr::new(py, tensor.dtype().long_name())?;
+    let descr = descr_of(py, tensor.dtype())?;
     let size = tensor.dtype().size() as isize;
     let mut dims: Vec<isize> = tensor.dims().iter().map(|&dim| dim as isize).collect();
     let mut strides: Vec<isize> = tensor.strides().iter().map(|stride| stride * size).collect();

@@ -78,6 +78,10 @@ pub fn of_lists(data: &Bound<'_, PyAny>, dtype: Option<DTypeArg>) -> PyResult<Va
         let cast = tensor.cast(DType::F32).map_err(|error| errors::raise(data.py(), error))?;
         return Ok(Var::new(cast));
     }
+    if dtype.is_none() && tensor.dtype() == DType::C128 {
+        let cast = tensor.cast(DType::C64).map_err(|error| errors::raise(data.py(), error))?;
+        return Ok(Var::new(cast));
+    }
     Ok(Var::new(tensor))
 }
 

@@ -312,8 +312,11 @@ fn code_of(dtype: DType) -> (u8, u8) {
         Kind::Signed => 0,
         Kind::Unsigned => 1,
         Kind::Float if dtype == DType::BF16 => 4,
+        Kind::Float if dtype == DType::F8E4M3 => 10,
+        Kind::Float if dtype == DType::F8E5M2 => 12,
         Kind::Float => 2,
         Kind::Bool => 6,
+        Kind::Complex => 5,
     };
     (code, dtype.size() as u8 * 8)
 }

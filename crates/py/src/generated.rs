@@ -279,6 +279,18 @@ fn alpha_dropout(py: Python<'_>, x: &Bound<'_, PyAny>, p: FloatArg) -> PyResult<
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
+/// The angle of complex numbers in the plane, between -pi and pi; of real ones 0, or pi if they are negative.
+///
+/// Args:
+///     x: A tensor, a number or an array. Also `input`.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn angle(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::angle(&x);
+    call::run(py, &[&x], run).map(Tensor::new)
+}
+
 /// Whether any element over some axes is true, or not zero; over all axes, if none are named. For no
 /// elements it is `false`. NaN counts as true.
 ///
@@ -1033,7 +1045,8 @@ fn by_phase(
     call::run(py, &[&in_training, &in_use], run).map(Tensor::new)
 }
 
-/// The value with another element type. Floats to integers saturate, NaN becomes zero.
+/// The value with another element type. Floats to integers saturate, NaN becomes zero. A complex number becomes
+/// a real one by saying which part: `real`, `imag` or `abs`.
 ///
 /// Args:
 ///     x: A tensor, a number or an array. Also `input`.
@@ -1177,6 +1190,19 @@ fn clip(
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
+/// The complex numbers with these real and imaginary parts, broadcast. Parts of `f64` make `c128`, others `c64`.
+///
+/// Args:
+///     real: A tensor, a number or an array.
+///     imag: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (real, imag))]
+fn complex(py: Python<'_>, real: &Bound<'_, PyAny>, imag: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [real, imag] = args::vars(py, [real, imag])?;
+    let run = || ops::complex(&real, &imag);
+    call::run(py, &[&real, &imag], run).map(Tensor::new)
+}
+
 /// The tensors one after another along an axis.
 ///
 /// Args:
@@ -1189,6 +1215,18 @@ fn concat(py: Python<'_>, parts: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tenso
     let parts: Vec<&Var> = parts.iter().collect();
     let run = || ops::concat(&parts, axis);
     call::run(py, &parts, run).map(Tensor::new)
+}
+
+/// The complex conjugate; real numbers are their own.
+///
+/// Args:
+///     x: A tensor, a number or an array. Also `input`.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn conj(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::conj(&x);
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// Slides kernels over one spatial axis, as PyTorch's `conv1d`: `x` is `[batch, in, length]` (or
@@ -2466,6 +2504,27 @@ fn fold_axis(
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
+/// The Fourier transforms of complex numbers along an axis, or the inverse ones, times `scale`.
+///
+/// Args:
+///     x: A tensor, a number or an array. Also `input`.
+///     axis: The axis. Also `dim`.
+///     scale: What the result is multiplied by.
+///     inverse: Whether it is the inverse one.
+#[pyfunction]
+#[pyo3(signature = (x, axis, scale, inverse=false))]
+fn fourier_transform(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    axis: i64,
+    scale: FloatArg,
+    inverse: bool,
+) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::fourier_transform(&x, axis, scale.0, inverse);
+    call::run(py, &[&x], run).map(Tensor::new)
+}
+
 /// A tensor of the type of `x` with one number everywhere. Integers have to hold the number; a
 /// fraction is cut off.
 ///
@@ -3093,6 +3152,18 @@ fn im2sequence(
     let options = ops::Im2sequenceOptions { stride: stride.0, padding: padding.0 };
     let run = || ops::im2sequence(&x, kernel.0, options);
     call::run(py, &[&x], run).map(|(a, b)| (Tensor::new(a), Tensor::new(b)))
+}
+
+/// The imaginary part of complex numbers; zero for real ones.
+///
+/// Args:
+///     x: A tensor, a number or an array. Also `input`.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn imag(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::imag(&x);
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// Zeros whose `axis` has size `size`, with the slices of `updates` added at the positions in
@@ -5203,6 +5274,19 @@ fn poisson_nll_loss(
     call::run(py, &[&input, &target], run).map(Tensor::new)
 }
 
+/// The complex numbers of these absolute values and angles, broadcast.
+///
+/// Args:
+///     abs: A tensor, a number or an array.
+///     angle: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (abs, angle))]
+fn polar(py: Python<'_>, abs: &Bound<'_, PyAny>, angle: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let [abs, angle] = args::vars(py, [abs, angle])?;
+    let run = || ops::polar(&abs, &angle);
+    call::run(py, &[&abs, &angle], run).map(Tensor::new)
+}
+
 /// The derivative of order `n` of `digamma`, for `n` up to 100. Integers become
 /// `f32`.
 ///
@@ -5464,6 +5548,18 @@ fn ravel_multi_index(
     let indices: Vec<&Var> = indices.iter().collect();
     let run = || ops::ravel_multi_index(&indices, &shape.0);
     call::run(py, &indices, run).map(Tensor::new)
+}
+
+/// The real part of complex numbers; real ones stay as they are.
+///
+/// Args:
+///     x: A tensor, a number or an array. Also `input`.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn real(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::real(&x);
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// `1 / x`. Integers become `f32`.
@@ -6746,7 +6842,7 @@ fn sigmoid(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
-/// The sign: -1, 0 or 1.
+/// The sign: -1, 0 or 1; of a complex number the one of size 1 in its direction.
 ///
 /// Args:
 ///     x: A tensor, a number or an array. Also `input`.
@@ -7600,7 +7696,7 @@ fn unsqueeze(py: Python<'_>, x: &Bound<'_, PyAny>, axis: i64) -> PyResult<Tensor
 
 /// The variance over some axes; over all, if none are named: the sum of squared distances from the
 /// mean, divided by the number of elements less `correction` (zero for that of the elements themselves,
-/// one to estimate that of a population). Integers become `f32`.
+/// one to estimate that of a population). Integers become `f32`; of complex numbers it is real.
 ///
 /// Args:
 ///     x: A tensor, a number or an array. Also `input`.
@@ -7624,7 +7720,7 @@ fn var(
 }
 
 /// The sum of the products of `a` and `b` along an axis, counted from the back if negative; the
-/// other axes are broadcast.
+/// other axes are broadcast. Of complex numbers those of `a` are conjugated.
 ///
 /// Args:
 ///     a: A tensor, a number or an array. Also `input`, `x`.
@@ -7641,6 +7737,30 @@ fn vecdot(
     let [a, b] = args::vars(py, [a, b])?;
     let run = || ops::vecdot(&a, &b, axis);
     call::run(py, &[&a, &b], run).map(Tensor::new)
+}
+
+/// The complex numbers whose real and imaginary parts lie side by side along the last axis, of size 2.
+///
+/// Args:
+///     x: A tensor, a number or an array. Also `input`.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn view_as_complex(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::view_as_complex(&x);
+    call::run(py, &[&x], run).map(Tensor::new)
+}
+
+/// The real and the imaginary parts of complex numbers, side by side along a new last axis.
+///
+/// Args:
+///     x: A tensor, a number or an array. Also `input`.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn view_as_real(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::view_as_real(&x);
+    call::run(py, &[&x], run).map(Tensor::new)
 }
 
 /// The loss of each sequence, `[sequences, 1]`: minus the logarithm of the probability that the classes of its
@@ -7747,6 +7867,7 @@ pub const METHODS: &[&str] = &[
     "all_to_all",
     "along_index",
     "alpha_dropout",
+    "angle",
     "any",
     "argmax",
     "argmin",
@@ -7786,6 +7907,8 @@ pub const METHODS: &[&str] = &[
     "chunk",
     "chunk_eval",
     "clip",
+    "complex",
+    "conj",
     "conv1d",
     "conv2d",
     "conv3d",
@@ -7838,6 +7961,7 @@ pub const METHODS: &[&str] = &[
     "fmin",
     "fold",
     "fold_axis",
+    "fourier_transform",
     "full_like",
     "gather",
     "gather_nd",
@@ -7964,6 +8088,7 @@ pub const METHODS: &[&str] = &[
     "pixel_shuffle",
     "pixel_unshuffle",
     "poisson_nll_loss",
+    "polar",
     "pow",
     "prelu",
     "print",
@@ -8079,6 +8204,8 @@ pub const METHODS: &[&str] = &[
     "unsqueeze",
     "var",
     "vecdot",
+    "view_as_complex",
+    "view_as_real",
     "warpctc",
     "zeros_like",
 ];
@@ -8102,6 +8229,7 @@ pub const OTHER_NAMES: &[(&str, &[(&str, &str)])] = &[
     ("all_to_all", &[("input", "x")]),
     ("along_index", &[("dim", "axis")]),
     ("alpha_dropout", &[("input", "x"), ("inplace", "")]),
+    ("angle", &[("input", "x")]),
     ("any", &[("input", "x"), ("dim", "axis"), ("keepdim", "keepdims")]),
     ("argmax", &[("input", "x"), ("dim", "axis"), ("keepdim", "keepdims")]),
     ("argmin", &[("input", "x"), ("dim", "axis"), ("keepdim", "keepdims")]),
@@ -8136,6 +8264,7 @@ pub const OTHER_NAMES: &[(&str, &[(&str, &str)])] = &[
     ("chunk", &[("input", "x"), ("chunks", "count"), ("dim", "axis")]),
     ("clip", &[("input", "x"), ("min", "low"), ("a_min", "low"), ("max", "high"), ("a_max", "high")]),
     ("concat", &[("tensors", "parts"), ("arrays", "parts"), ("dim", "axis")]),
+    ("conj", &[("input", "x")]),
     ("conv1d", &[("input", "x")]),
     ("conv2d", &[("input", "x")]),
     ("conv3d", &[("input", "x")]),
@@ -8187,6 +8316,7 @@ pub const OTHER_NAMES: &[(&str, &[(&str, &str)])] = &[
     ("fmin", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
     ("fold", &[("input", "x"), ("kernel_size", "kernel")]),
     ("fold_axis", &[("input", "x"), ("dim", "axis")]),
+    ("fourier_transform", &[("input", "x"), ("dim", "axis")]),
     ("full_like", &[("input", "x")]),
     ("gather", &[("input", "x"), ("dim", "axis")]),
     ("gather_nd", &[("input", "x")]),
@@ -8211,6 +8341,7 @@ pub const OTHER_NAMES: &[(&str, &[(&str, &str)])] = &[
     ("hsigmoid", &[("input", "x")]),
     ("hypot", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
     ("im2sequence", &[("input", "x"), ("kernel_size", "kernel")]),
+    ("imag", &[("input", "x")]),
     ("index_add", &[("dim", "axis")]),
     ("index_put", &[("input", "x"), ("dim", "axis")]),
     ("index_reduce", &[("input", "x"), ("dim", "axis")]),
@@ -8309,6 +8440,7 @@ pub const OTHER_NAMES: &[(&str, &[(&str, &str)])] = &[
     ("quantile", &[("input", "x"), ("dim", "axis"), ("keepdim", "keepdims"), ("interpolation", "method")]),
     ("quantiles", &[("input", "x"), ("dim", "axis"), ("keepdim", "keepdims"), ("interpolation", "method")]),
     ("ravel_multi_index", &[("size", "shape")]),
+    ("real", &[("input", "x")]),
     ("reciprocal", &[("input", "x")]),
     ("reduce_scatter", &[("input", "x")]),
     ("reduce_to", &[("input", "x")]),
@@ -8404,6 +8536,8 @@ pub const OTHER_NAMES: &[(&str, &[(&str, &str)])] = &[
     ("unsqueeze", &[("input", "x"), ("dim", "axis")]),
     ("var", &[("input", "x"), ("dim", "axis"), ("keepdim", "keepdims"), ("unbiased", "correction"), ("ddof", "correction")]),
     ("vecdot", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b"), ("dim", "axis")]),
+    ("view_as_complex", &[("input", "x")]),
+    ("view_as_real", &[("input", "x")]),
     ("where", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
     ("zeros", &[("size", "shape")]),
     ("zeros_like", &[("input", "x")]),
@@ -8427,6 +8561,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(all_to_all, module)?)?;
     module.add_function(wrap_pyfunction!(along_index, module)?)?;
     module.add_function(wrap_pyfunction!(alpha_dropout, module)?)?;
+    module.add_function(wrap_pyfunction!(angle, module)?)?;
     module.add_function(wrap_pyfunction!(any, module)?)?;
     module.add_function(wrap_pyfunction!(arange, module)?)?;
     module.add_function(wrap_pyfunction!(argmax, module)?)?;
@@ -8471,7 +8606,9 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(chunk, module)?)?;
     module.add_function(wrap_pyfunction!(chunk_eval, module)?)?;
     module.add_function(wrap_pyfunction!(clip, module)?)?;
+    module.add_function(wrap_pyfunction!(complex, module)?)?;
     module.add_function(wrap_pyfunction!(concat, module)?)?;
+    module.add_function(wrap_pyfunction!(conj, module)?)?;
     module.add_function(wrap_pyfunction!(conv1d, module)?)?;
     module.add_function(wrap_pyfunction!(conv2d, module)?)?;
     module.add_function(wrap_pyfunction!(conv3d, module)?)?;
@@ -8531,6 +8668,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(fmin, module)?)?;
     module.add_function(wrap_pyfunction!(fold, module)?)?;
     module.add_function(wrap_pyfunction!(fold_axis, module)?)?;
+    module.add_function(wrap_pyfunction!(fourier_transform, module)?)?;
     module.add_function(wrap_pyfunction!(full_like, module)?)?;
     module.add_function(wrap_pyfunction!(gather, module)?)?;
     module.add_function(wrap_pyfunction!(gather_nd, module)?)?;
@@ -8560,6 +8698,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(huber_loss, module)?)?;
     module.add_function(wrap_pyfunction!(hypot, module)?)?;
     module.add_function(wrap_pyfunction!(im2sequence, module)?)?;
+    module.add_function(wrap_pyfunction!(imag, module)?)?;
     module.add_function(wrap_pyfunction!(index_add, module)?)?;
     module.add_function(wrap_pyfunction!(index_put, module)?)?;
     module.add_function(wrap_pyfunction!(index_reduce, module)?)?;
@@ -8667,6 +8806,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(pixel_shuffle, module)?)?;
     module.add_function(wrap_pyfunction!(pixel_unshuffle, module)?)?;
     module.add_function(wrap_pyfunction!(poisson_nll_loss, module)?)?;
+    module.add_function(wrap_pyfunction!(polar, module)?)?;
     module.add_function(wrap_pyfunction!(polygamma, module)?)?;
     module.add_function(wrap_pyfunction!(pow, module)?)?;
     module.add_function(wrap_pyfunction!(prelu, module)?)?;
@@ -8681,6 +8821,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(randint, module)?)?;
     module.add_function(wrap_pyfunction!(rank_stream, module)?)?;
     module.add_function(wrap_pyfunction!(ravel_multi_index, module)?)?;
+    module.add_function(wrap_pyfunction!(real, module)?)?;
     module.add_function(wrap_pyfunction!(reciprocal, module)?)?;
     module.add_function(wrap_pyfunction!(recv_from, module)?)?;
     module.add_function(wrap_pyfunction!(reduce_scatter, module)?)?;
@@ -8798,6 +8939,8 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(unsqueeze, module)?)?;
     module.add_function(wrap_pyfunction!(var, module)?)?;
     module.add_function(wrap_pyfunction!(vecdot, module)?)?;
+    module.add_function(wrap_pyfunction!(view_as_complex, module)?)?;
+    module.add_function(wrap_pyfunction!(view_as_real, module)?)?;
     module.add_function(wrap_pyfunction!(warpctc, module)?)?;
     module.add_function(wrap_pyfunction!(where_, module)?)?;
     module.add_function(wrap_pyfunction!(whole_size, module)?)?;

@@ -13,10 +13,11 @@ use crate::tensor::{Stands, Tensor};
 use crate::{call, errors};
 
 /// The element type of a number beside values of type `like`: theirs, except that a float turns
-/// integers into `float32`, and an int turns bools into `int64`.
+/// integers into `float32`, a complex number anything into complex numbers, and an int turns bools into `int64`.
 pub fn dtype_beside(own: DType, like: Option<DType>) -> DType {
     match like {
-        Some(like) if like.is_float() => like,
+        _ if own.is_complex() => like.map_or(DType::C64, DType::complex),
+        Some(like) if like.is_inexact() => like,
         _ if own.is_float() => DType::F32,
         Some(like) if like.is_int() => like,
         _ => own,
@@ -25,7 +26,7 @@ pub fn dtype_beside(own: DType, like: Option<DType>) -> DType {
 
 /// The number as a value beside others of type `like`. The run checks that an int fits.
 pub fn beside(py: Python<'_>, var: Var, stands: Stands, like: Option<DType>) -> PyResult<Var> {
-    if stands == Stands::Either && !like.is_some_and(DType::is_float) {
+    if stands == Stands::Either && !like.is_some_and(DType::is_inexact) {
         let what = "a number is an int or a float, as the run chooses, and its element type follows from that";
         let remedy = "write the int as a float, such as `1.0`, or make a tensor of both";
         return Err(errors::raise(py, Error::symbolic(what).remedy(remedy)));

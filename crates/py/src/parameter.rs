@@ -189,7 +189,7 @@ impl Parameter {
         if let Some(flag) = requires_grad.or(flag) {
             inner.set_trainable(flag);
         }
-        if inner.is_trainable() && !made.dtype.is_float() {
+        if inner.is_trainable() && !made.dtype.is_inexact() {
             let error = Error::gradient(format!("a parameter of {} has no gradient", made.dtype));
             let remedy = "give floats, or `requires_grad=False`, or make a `Buffer`";
             return Err(errors::raise(py, error.remedy(remedy)));

@@ -5,7 +5,7 @@ use fluvial::tensor::{DType, dispatch};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyList, PyTuple};
+use pyo3::types::{PyBool, PyBytes, PyComplex, PyList, PyTuple};
 
 use crate::sizes::PyDim;
 use crate::tensor::Tensor;
@@ -66,7 +66,7 @@ pub fn truth(py: Python<'_>, var: &Var) -> PyResult<bool> {
         ));
         return Err(errors::raise(py, error.remedy("use `fl.all` or `fl.any`")));
     }
-    Ok(dispatch!(tensor.dtype(), T => concrete(py, tensor.item::<T>())?.to_f64() != 0.0))
+    Ok(dispatch!(tensor.dtype(), T => concrete(py, tensor.item::<T>())?.convert::<bool>()))
 }
 
 /// `__len__`.
@@ -155,6 +155,9 @@ fn element_object<'py, T: Element>(py: Python<'py>, element: T) -> PyResult<Boun
         DType::Bool => Ok(PyBool::new(py, element.to_i64() != 0).to_owned().into_any()),
         // SAFETY: the thread is attached.
         dtype if dtype.is_float() => made(unsafe { ffi::PyFloat_FromDouble(element.to_f64()) }),
+        dtype if dtype.is_complex() => {
+            Ok(PyComplex::from_doubles(py, element.to_f64(), element.imaginary()).into_any())
+        }
         // SAFETY: as above.
         DType::U64 => made(unsafe { ffi::PyLong_FromUnsignedLongLong(element.to_i64() as u64) }),
         // SAFETY: as above.

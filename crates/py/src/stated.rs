@@ -495,6 +495,7 @@ fn attr_within(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Attr> {
             Number::Bool(flag) => Attr::Bool(flag),
             Number::Int(number) => Attr::Int(i64::try_from(number)?),
             Number::Vast(number) | Number::Float(number) => Attr::Float(number),
+            number @ Number::Complex(_) => Attr::Float(number.to_f64()?),
         });
     }
     if let Ok(text) = value.cast::<PyString>() {

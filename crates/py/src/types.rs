@@ -4,7 +4,7 @@ use fluvial::core::{DType as CoreDType, Dim, Error, PerAxis, Type, Var, Whole};
 use fluvial::ops;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyFloat, PyInt, PyString, PyTuple, PyType};
+use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyString, PyTuple, PyType};
 
 use crate::sequence::{self, FEW, List};
 use crate::sizes::{PyDim, whole, whole_object};
@@ -46,6 +46,12 @@ impl DType {
     #[getter]
     fn is_floating_point(&self) -> bool {
         self.0.is_float()
+    }
+
+    /// Whether its elements are complex numbers.
+    #[getter]
+    fn is_complex(&self) -> bool {
+        self.0.is_complex()
     }
 
     /// Whether it has negative numbers.
@@ -103,6 +109,7 @@ impl<'py> FromPyObject<'_, 'py> for DTypeArg {
             let builtin = [
                 (py.get_type::<PyFloat>(), CoreDType::F32),
                 (py.get_type::<PyInt>(), CoreDType::I64),
+                (py.get_type::<PyComplex>(), CoreDType::C64),
                 (py.get_type::<PyBool>(), CoreDType::Bool),
             ];
             if let Some((_, dtype)) = builtin.into_iter().find(|(known, _)| known.is(&*class)) {

@@ -16,6 +16,8 @@ pub enum Kind {
     Signed,
     /// Real numbers.
     Float,
+    /// Complex numbers: a real and an imaginary part, one after the other.
+    Complex,
 }
 
 /// Declares the element types and what is known of them.
@@ -74,6 +76,10 @@ dtypes! {
     I32 "i32" "int32" Signed 4,
     /// Signed 64-bit integer.
     I64 "i64" "int64" Signed 8,
+    /// A float of 8 bits with 4 of exponent and 3 of mantissa, without infinities. It only stores numbers.
+    F8E4M3 "f8e4m3" "float8_e4m3fn" Float 1,
+    /// A float of 8 bits with 5 of exponent and 2 of mantissa. It only stores numbers.
+    F8E5M2 "f8e5m2" "float8_e5m2" Float 1,
     /// IEEE half precision.
     F16 "f16" "float16" Float 2,
     /// The upper half of an `f32`.
@@ -82,6 +88,10 @@ dtypes! {
     F32 "f32" "float32" Float 4,
     /// IEEE double precision.
     F64 "f64" "float64" Float 8,
+    /// A complex number of two `f32`.
+    C64 "c64" "complex64" Complex 8,
+    /// A complex number of two `f64`.
+    C128 "c128" "complex128" Complex 16,
 }
 
 impl DType {
@@ -90,13 +100,62 @@ impl DType {
         DType::ALL.into_iter().find(|dtype| dtype.name() == name)
     }
 
-    /// The type of this kind and size, other than `bf16`.
+    /// The type of this kind and size, other than `bf16` and the floats of 8 bits, which NumPy does not have.
     pub fn of(kind: Kind, size: usize) -> Option<DType> {
         let fits = |dtype: &DType| dtype.kind() == kind && dtype.size() == size;
-        DType::ALL.into_iter().find(|dtype| fits(dtype) && *dtype != DType::BF16)
+        DType::ALL.into_iter().find(|dtype| fits(dtype) && dtype.is_of_numpy())
     }
 
-    /// Whether this is one of the four floating-point types.
+    /// Whether NumPy has it without help.
+    #[inline]
+    pub const fn is_of_numpy(self) -> bool {
+        !matches!(self, DType::BF16) && !self.is_stored()
+    }
+
+    /// What the address of an element is a multiple of.
+    #[inline]
+    pub const fn align(self) -> usize {
+        self.real().size()
+    }
+
+    /// Whether its numbers are complex.
+    #[inline]
+    pub const fn is_complex(self) -> bool {
+        matches!(self.kind(), Kind::Complex)
+    }
+
+    /// Whether its numbers are rounded, real or complex: these have gradients.
+    #[inline]
+    pub const fn is_inexact(self) -> bool {
+        matches!(self.kind(), Kind::Float | Kind::Complex)
+    }
+
+    /// Whether it is there to store numbers only, and arithmetic takes a cast: the floats of 8 bits.
+    #[inline]
+    pub const fn is_stored(self) -> bool {
+        matches!(self, DType::F8E4M3 | DType::F8E5M2)
+    }
+
+    /// The type of the real and the imaginary part; a type that is not complex itself.
+    #[inline]
+    pub const fn real(self) -> DType {
+        match self {
+            DType::C64 => DType::F32,
+            DType::C128 => DType::F64,
+            other => other,
+        }
+    }
+
+    /// The complex type that has numbers of this type as parts.
+    #[inline]
+    pub const fn complex(self) -> DType {
+        match self {
+            DType::F64 | DType::C128 => DType::C128,
+            _ => DType::C64,
+        }
+    }
+
+    /// Whether this is a floating-point type; complex ones are not.
     #[inline]
     pub const fn is_float(self) -> bool {
         matches!(self.kind(), Kind::Float)
@@ -134,7 +193,8 @@ impl DType {
     ///
     /// `bool` gives way to anything, an integer gives way to any float, and inside a kind the smallest type
     /// that holds both wins: `u8` with `i8` is `i16`, and `f16` with `bf16` is `f32`. No integer holds both
-    /// `u64` and a signed one: these meet in `f64`, as in NumPy.
+    /// `u64` and a signed one: these meet in `f64`, as in NumPy. Everything gives way to complex numbers, `f64`
+    /// and `c64` to `c128`.
     #[inline]
     pub const fn promote(self, other: DType) -> DType {
         let (low, high) = if (self as u8) < (other as u8) { (self, other) } else { (other, self) };
@@ -146,18 +206,20 @@ impl DType {
                 _ => DType::F64,
             },
             _ => match (low, high) {
+                (DType::F8E4M3, DType::F8E5M2) => DType::F16,
                 (DType::F16, DType::BF16) => DType::F32,
+                (DType::F64, DType::C64) => DType::C128,
                 _ => high,
             },
         }
     }
 
-    /// The type arithmetic is carried out in: half floats compute in `f32`, `bool` in `u8`, and the integers
+    /// The type arithmetic is carried out in: narrower floats compute in `f32`, `bool` in `u8`, and the integers
     /// of 16 bits and `u32` in the next wider signed one, which has all their numbers, and whose results wrap to theirs.
     #[inline]
     pub const fn compute(self) -> DType {
         match self {
-            DType::F16 | DType::BF16 => DType::F32,
+            DType::F8E4M3 | DType::F8E5M2 | DType::F16 | DType::BF16 => DType::F32,
             DType::Bool => DType::U8,
             DType::I16 | DType::U16 => DType::I32,
             DType::U32 => DType::I64,
@@ -203,6 +265,12 @@ mod tests {
             }
             integers.into_iter().for_each(|b| assert_eq!(a.promote(b), a));
         }
+        for (a, want) in floats.into_iter().chain([C64, C128]).zip([C64, C64, C64, C128, C64, C128])
+        {
+            assert_eq!((a.promote(C64), a.promote(C128), a.complex()), (want, C128, want));
+        }
+        assert_eq!([C64, C128].map(DType::real), [F32, F64]);
+        integers.into_iter().for_each(|a| assert_eq!(a.promote(C64), C64));
         for a in DType::ALL {
             assert_eq!((Bool.promote(a), a.promote(Bool)), (a, a));
             DType::ALL.into_iter().for_each(|b| assert_eq!(a.promote(b), b.promote(a)));
@@ -214,7 +282,7 @@ mod tests {
         for dtype in DType::ALL {
             assert_eq!(DType::parse(dtype.name()), Some(dtype));
             assert_eq!(dtype.to_string(), dtype.name());
-            assert_eq!(DType::of(dtype.kind(), dtype.size()) == Some(dtype), dtype != BF16);
+            assert_eq!(DType::of(dtype.kind(), dtype.size()) == Some(dtype), dtype.is_of_numpy());
         }
         assert_eq!(DType::parse("float"), None);
         assert_eq!(DType::parse(""), None);
@@ -223,7 +291,7 @@ mod tests {
     #[test]
     fn kinds_are_disjoint() {
         for dtype in DType::ALL {
-            let kinds = [dtype.is_bool(), dtype.is_int(), dtype.is_float()];
+            let kinds = [dtype.is_bool(), dtype.is_int(), dtype.is_float(), dtype.is_complex()];
             assert_eq!(kinds.into_iter().filter(|&kind| kind).count(), 1);
             assert_eq!(dtype.is_signed(), !matches!(dtype, Bool | U8 | U16 | U32 | U64));
             assert_eq!(dtype.compute().compute(), dtype.compute());

@@ -1,9 +1,12 @@
 //! The Rust types behind each [`DType`], their conversions, and the macros that go from one to the
 //! other.
 
+mod complex;
+mod float8;
 mod narrow;
 
 use crate::dtype::DType;
+pub use float8::{f8e4m3, f8e5m2};
 use half::{bf16, f16};
 use narrow::{f16_to_f32, f32_to_f16, f64_to_f32_odd, i64_to_f64_odd, u64_to_f64_odd};
 use std::fmt::Debug;
@@ -16,7 +19,8 @@ mod sealed {
 ///
 /// Conversions never panic. A float becomes an integer by truncation, saturating at the ends of
 /// the range, with NaN giving 0. An integer becomes a narrower one by wrapping. Anything becomes
-/// `bool` by comparison with zero, so NaN is `true`.
+/// `bool` by comparison with zero, so NaN is `true`. Of a complex number anything real takes the real part, and
+/// `bool` both: whether users may do so is for ops to say.
 pub trait Element:
     Copy + Send + Sync + 'static + Default + PartialEq + Debug + sealed::Sealed
 {
@@ -26,8 +30,21 @@ pub trait Element:
     /// The nearest value to `value`.
     fn from_f64(value: f64) -> Self;
 
-    /// This value as `f64`: exact, except for an integer beyond 2^53, which is rounded.
+    /// This value as `f64`: exact, except for an integer beyond 2^53, which is rounded; the real part.
     fn to_f64(self) -> f64;
+
+    /// The imaginary part.
+    #[inline(always)]
+    fn imaginary(self) -> f64 {
+        0.0
+    }
+
+    /// The nearest value to a complex number.
+    #[inline(always)]
+    fn from_parts(real: f64, imaginary: f64) -> Self {
+        let _ = imaginary;
+        Self::from_f64(real)
+    }
 
     /// `value` wrapped into an integer type, or rounded once to a float type.
     fn from_i64(value: i64) -> Self;
@@ -47,6 +64,7 @@ pub trait Element:
     fn convert<D: Element>(self) -> D {
         match Self::DTYPE {
             DType::U64 => D::from_u64(self.to_i64() as u64),
+            own if own.is_complex() => D::from_parts(self.to_f64(), self.imaginary()),
             own if own.is_float() => D::from_f64(self.to_f64()),
             _ => D::from_i64(self.to_i64()),
         }
@@ -131,6 +149,11 @@ impl Element for bool {
     const DTYPE: DType = DType::Bool;
 
     #[inline(always)]
+    fn from_parts(real: f64, imaginary: f64) -> Self {
+        real != 0.0 || imaginary != 0.0
+    }
+
+    #[inline(always)]
     fn from_f64(value: f64) -> Self {
         value != 0.0
     }
@@ -175,15 +198,19 @@ macro_rules! dispatch {
             $crate::DType::I16 => $crate::with_type!($T = i16, $body),
             $crate::DType::I32 => $crate::with_type!($T = i32, $body),
             $crate::DType::I64 => $crate::with_type!($T = i64, $body),
+            $crate::DType::F8E4M3 => $crate::with_type!($T = $crate::f8e4m3, $body),
+            $crate::DType::F8E5M2 => $crate::with_type!($T = $crate::f8e5m2, $body),
             $crate::DType::F16 => $crate::with_type!($T = $crate::f16, $body),
             $crate::DType::BF16 => $crate::with_type!($T = $crate::bf16, $body),
             $crate::DType::F32 => $crate::with_type!($T = f32, $body),
             $crate::DType::F64 => $crate::with_type!($T = f64, $body),
+            $crate::DType::C64 => $crate::with_type!($T = $crate::Complex<f32>, $body),
+            $crate::DType::C128 => $crate::with_type!($T = $crate::Complex<f64>, $body),
         }
     };
 }
 
-/// Like [`dispatch!`], with the seven types that arithmetic is carried out in: the name is bound to
+/// Like [`dispatch!`], with the nine types that arithmetic is carried out in: the name is bound to
 /// the element type of [`DType::compute`].
 ///
 /// ```
@@ -194,7 +221,33 @@ macro_rules! dispatch {
 #[macro_export]
 macro_rules! dispatch_compute {
     ($dtype:expr, $T:ident => $body:expr) => {
+        $crate::match_compute!($dtype, $T => $body, {
+            $crate::DType::C64 => $crate::with_type!($T = $crate::Complex<f32>, $body),
+            $crate::DType::C128 => $crate::with_type!($T = $crate::Complex<f64>, $body),
+        })
+    };
+}
+
+/// Like [`dispatch_compute!`] without the complex types, for what has no meaning for them: for these the value is
+/// an error, returned from the function.
+#[macro_export]
+macro_rules! dispatch_real {
+    ($dtype:expr, $T:ident => $body:expr) => {
+        $crate::match_compute!($dtype, $T => $body, {
+            complex @ ($crate::DType::C64 | $crate::DType::C128) => {
+                return Err($crate::not_for_complex(complex));
+            }
+        })
+    };
+}
+
+/// The arms of [`dispatch_compute!`] and [`dispatch_real!`] that both have, behind others.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! match_compute {
+    ($dtype:expr, $T:ident => $body:expr, { $($arms:tt)* }) => {
         match $dtype {
+            $($arms)*
             $crate::DType::Bool | $crate::DType::U8 => $crate::with_type!($T = u8, $body),
             $crate::DType::I8 => $crate::with_type!($T = i8, $body),
             $crate::DType::I16 | $crate::DType::U16 | $crate::DType::I32 => {
@@ -202,12 +255,21 @@ macro_rules! dispatch_compute {
             }
             $crate::DType::U32 | $crate::DType::I64 => $crate::with_type!($T = i64, $body),
             $crate::DType::U64 => $crate::with_type!($T = u64, $body),
-            $crate::DType::F16 | $crate::DType::BF16 | $crate::DType::F32 => {
-                $crate::with_type!($T = f32, $body)
-            }
+            $crate::DType::F8E4M3
+            | $crate::DType::F8E5M2
+            | $crate::DType::F16
+            | $crate::DType::BF16
+            | $crate::DType::F32 => $crate::with_type!($T = f32, $body),
             $crate::DType::F64 => $crate::with_type!($T = f64, $body),
         }
     };
+}
+
+/// The fault of a kernel that complex numbers came to, though no op lets them.
+#[doc(hidden)]
+#[cold]
+pub fn not_for_complex(dtype: DType) -> crate::Error {
+    crate::Error::dtype(format!("this is not defined for {dtype}"))
 }
 
 /// One arm of [`dispatch!`]: the body with a type alias in front.

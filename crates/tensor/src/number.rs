@@ -1,11 +1,12 @@
 //! Numbers that users give to be elements: whether an element type holds them.
 
-use crate::{DType, Element, Error, Result, Tensor, dispatch};
+use crate::{Complex, DType, Element, Error, Result, Tensor, dispatch};
 
-/// A number as it was written: an integer, exactly, or one with a fraction.
+/// A number as it was written: an integer, exactly, one with a fraction, or a complex one.
 ///
 /// What is to be an element of an integer type has to be in its range. A fraction is cut off, as in NumPy and PyTorch; a bool
-/// is true for whatever is not zero; floats round, and what is too large for them is infinite.
+/// is true for whatever is not zero; floats round, and what is too large for them is infinite. Neither integers nor floats hold
+/// what was written as a complex number, whatever its imaginary part.
 ///
 /// ```
 /// use fluvial_tensor::{DType, Number};
@@ -22,35 +23,45 @@ pub enum Number {
     Int(i128),
     /// A number of Rust's `f64`.
     Float(f64),
+    /// A complex number.
+    Complex(Complex<f64>),
 }
 
 impl Number {
-    /// The number as an `f64`: rounded, if it is an integer beyond 2^53.
+    /// The number as an `f64`: rounded, if it is an integer beyond 2^53; the real part of a complex one.
     pub fn to_f64(self) -> f64 {
         match self {
             Number::Int(value) => value as f64,
             Number::Float(value) => value,
+            Number::Complex(value) => value.re,
         }
     }
 
-    /// Whether an `f64` is this number.
+    /// Whether an `f64` is this number; none is a complex one.
     pub fn is_exact(self) -> bool {
         match self {
             Number::Int(value) => value as f64 as i128 == value && value != i128::MAX,
             Number::Float(_) => true,
+            Number::Complex(_) => false,
         }
     }
 
-    /// The whole number without a fraction; nothing for NaN and infinity.
+    /// The whole number without a fraction; nothing for NaN, infinity and complex numbers.
     fn whole(self) -> Option<i128> {
         match self {
             Number::Int(value) => Some(value),
             Number::Float(value) => value.is_finite().then_some(value as i128),
+            Number::Complex(_) => None,
         }
     }
 
-    /// Refuses what is not in the range of an integer type.
+    /// Refuses what is not in the range of an integer type, and complex numbers for real types.
     pub fn check(self, dtype: DType) -> Result<()> {
+        if matches!(self, Number::Complex(_)) && !dtype.is_complex() && !dtype.is_bool() {
+            let name = dtype.long_name();
+            let what = format!("a complex number cannot be an element of {name}");
+            return Err(Error::dtype(what).remedy("give a real number, or a complex `dtype`"));
+        }
         let Some((least, most)) = dtype.range() else { return Ok(()) };
         if self.whole().is_some_and(|whole| (least..=most).contains(&whole)) {
             return Ok(());
@@ -70,7 +81,8 @@ impl Number {
         Ok(dispatch!(dtype, T => Tensor::scalar(match (self, dtype.is_int()) {
             // Elements of unsigned types have the low bits of the number.
             (Number::Int(value), true) => T::from_i64(value as i64),
-            (number, _) => T::from_f64(number.to_f64()),
+            (Number::Complex(value), _) => T::from_parts(value.re, value.im),
+            (number, _) => <T as Element>::from_f64(number.to_f64()),
         })))
     }
 }
@@ -83,6 +95,7 @@ impl std::fmt::Display for Number {
                 write!(f, "{value:e}")
             }
             Number::Float(value) => write!(f, "{value}"),
+            Number::Complex(value) => write!(f, "{}{:+}j", value.re, value.im),
         }
     }
 }
@@ -101,4 +114,11 @@ macro_rules! from {
         })*
     };
 }
+
+impl From<Complex<f64>> for Number {
+    fn from(value: Complex<f64>) -> Number {
+        Number::Complex(value)
+    }
+}
+
 from!(u8, i8, u16, i16, u32, i32, u64, i64, usize, isize, i128, bool; f32, f64);

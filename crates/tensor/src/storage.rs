@@ -18,7 +18,7 @@ pub(crate) enum Storage {
 /// Room for one element of any dtype; unused bytes are 0.
 #[repr(C, align(8))]
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Inline(pub(crate) [u8; 8]);
+pub(crate) struct Inline(pub(crate) [u8; 16]);
 
 /// A range of memory with what keeps it alive.
 pub(crate) struct Buffer {

@@ -95,6 +95,12 @@ impl Type {
         self.dtype.is_float()
     }
 
+    /// Whether the numbers have gradients: floats and complex ones, in a list or not.
+    #[inline]
+    pub fn is_inexact(&self) -> bool {
+        self.dtype.is_inexact()
+    }
+
     /// The size of axis `i`; 1 beyond the last axis, as in broadcasting.
     #[inline]
     pub fn dim(&self, i: usize) -> Dim {

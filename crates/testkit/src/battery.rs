@@ -12,7 +12,7 @@ mod variants;
 
 use fluvial_core::{Expect, Loc, OpDef, OpRef, Outputs, Result, Sample, Value, Var, bind, no_grad};
 
-use crate::check::{Check, Context};
+use crate::check::{Check, Context, has_gradient};
 
 /// Checks all samples of the op of that name, of `fluvial_ops` or structural; panics with the op,
 /// the sample, what was compared, and both values.
@@ -50,6 +50,7 @@ pub fn check_sample(sample: &Sample) -> Check {
     forward::expected(&call, &outputs, &sample.expect).context("forward")?;
     forward::layouts(&call, &outputs).context("other layouts")?;
     forward::dtypes(&call, &sample.expect).context("other element types")?;
+    forward::complex(&call).context("complex numbers")?;
     refused::check_spoiled(&call)?;
     gradients::check(&call).context("gradients")?;
     sizes::symbolic(&call).context("symbolic sizes")?;
@@ -80,7 +81,7 @@ impl Call {
 
     /// The inputs whose elements are floats.
     fn floats(&self) -> Vec<usize> {
-        (0..self.inputs.len()).filter(|&i| self.inputs[i].ty().is_float()).collect()
+        (0..self.inputs.len()).filter(|&i| has_gradient(&self.inputs[i].ty())).collect()
     }
 }
 

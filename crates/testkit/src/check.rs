@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use fluvial_core::{DType, Error, List, Result, Tensor, Value};
+use fluvial_core::{Complex, DType, Error, List, Result, Tensor, Type, Value};
 
 /// Why a check failed. It carries its context from the inside out: `in a program: value 0: …`.
 pub struct Failure(String);
@@ -73,8 +73,8 @@ impl Tolerance {
     /// What rounding may do to a short computation in this dtype.
     pub fn of_dtype(dtype: DType) -> Tolerance {
         match dtype {
-            DType::F64 => Tolerance { relative: 1e-12, absolute: 1e-13 },
-            DType::F32 => Tolerance { relative: 1e-5, absolute: 2e-6 },
+            DType::F64 | DType::C128 => Tolerance { relative: 1e-12, absolute: 1e-13 },
+            DType::F32 | DType::C64 => Tolerance { relative: 1e-5, absolute: 2e-6 },
             DType::F16 => Tolerance { relative: 4e-3, absolute: 2e-3 },
             DType::BF16 => Tolerance { relative: 3e-2, absolute: 2e-2 },
             _ => Tolerance::EXACT,
@@ -134,7 +134,7 @@ fn same_lengths(a: &Value, b: &Value) -> bool {
 /// The value in full.
 pub fn show(value: &Value) -> String {
     match value {
-        Value::Tensor(tensor) => format!("{} {:?}", tensor.ty(), tensor.to_f64s()),
+        Value::Tensor(tensor) => format!("{} {:?}", tensor.ty(), flatten(value)),
         Value::List(list) => {
             let items: Vec<String> = list.iter().map(show).collect();
             format!("{} from the top: [{}]", value.ty(), items.join(", "))
@@ -142,9 +142,18 @@ pub fn show(value: &Value) -> String {
     }
 }
 
-/// All numbers of a value: row-major, lists from the top down.
+/// Whether numbers of this type have gradients.
+pub fn has_gradient(ty: &Type) -> bool {
+    ty.is_inexact() && !ty.dtype().is_stored()
+}
+
+/// All numbers of a value: row-major, lists from the top down; of a complex number both parts.
 pub fn flatten(value: &Value) -> Vec<f64> {
     match value {
+        Value::Tensor(tensor) if tensor.dtype().is_complex() => {
+            let wide = tensor.cast(DType::C128).and_then(|wide| wide.to_vec::<Complex<f64>>());
+            wide.unwrap_or_default().into_iter().flat_map(|z| [z.re, z.im]).collect()
+        }
         Value::Tensor(tensor) => tensor.to_f64s(),
         Value::List(list) => list.iter().flat_map(flatten).collect(),
     }
@@ -153,6 +162,11 @@ pub fn flatten(value: &Value) -> Vec<f64> {
 /// A value like `template` with these numbers, in the order of [`flatten`].
 pub fn unflatten(template: &Value, numbers: &mut impl Iterator<Item = f64>) -> Result<Value> {
     match template {
+        Value::Tensor(tensor) if tensor.dtype().is_complex() => {
+            let parts: Vec<f64> = numbers.take(2 * tensor.numel()).collect();
+            let own = parts.chunks_exact(2).map(|z| Complex::new(z[0], z[1])).collect();
+            Tensor::from_vec(own, tensor.dims())?.cast(tensor.dtype()).map(Value::Tensor)
+        }
         Value::Tensor(tensor) => {
             let own: Vec<f64> = numbers.take(tensor.numel()).collect();
             Tensor::from_f64s(tensor.dtype(), &own, tensor.dims()).map(Value::Tensor)

@@ -3,7 +3,7 @@
 use fluvial_core::{GradOptions, Result, Tensor, Value, Var, no_grad, structural, vjp};
 use fluvial_ops::{list_pop, sum};
 
-use crate::check::{Check, Context, ensure, flatten, unflatten};
+use crate::check::{Check, Context, ensure, flatten, has_gradient, unflatten};
 use crate::modes::Modes;
 use crate::random::Rng;
 
@@ -54,10 +54,15 @@ pub(crate) fn values(tensors: &[Tensor]) -> Vec<Value> {
 pub fn energy(vars: &[Var], like: &[Value]) -> Result<Option<Var>> {
     let mut total: Option<Var> = None;
     for (var, like) in vars.iter().zip(like) {
-        if !var.ty().is_float() {
+        if !has_gradient(&var.ty()) {
             continue;
         }
         let part = match like {
+            // Of a complex number the square of its size, and both parts, of different weights.
+            Value::Tensor(x) if x.dtype().is_complex() => {
+                let (re, im) = (structural::real(var)?, structural::imag(var)?);
+                Some(sum(&(&re * &re + &im * &im + &re - 0.5 * &im), &[], false)?)
+            }
             Value::Tensor(_) => Some(sum(&(var * var + var), &[], false)?),
             Value::List(list) => {
                 let mut rest = var.clone();
@@ -103,7 +108,7 @@ pub(crate) fn compare(
     at: &[Value],
     gradients: &[Value],
 ) -> Check {
-    let is_float = |value: &&Value| value.ty().is_float();
+    let is_float = |value: &&Value| has_gradient(&value.ty());
     let numbers: Vec<f64> = at.iter().filter(is_float).flat_map(flatten).collect();
     let slopes: Vec<f64> = gradients.iter().flat_map(flatten).collect();
     ensure(numbers.len() == slopes.len(), || {
@@ -111,7 +116,7 @@ pub(crate) fn compare(
     })?;
     let moved = |direction: &[f64], distance: f64| -> Check<f64> {
         let mut numbers = numbers.iter().zip(direction).map(|(x, d)| x + d * distance);
-        let place = |value: &Value| match value.ty().is_float() {
+        let place = |value: &Value| match has_gradient(&value.ty()) {
             true => unflatten(value, &mut numbers),
             false => Ok(value.clone()),
         };

@@ -10,7 +10,9 @@ use fluvial_core::{
 };
 use fluvial_runtime::Executor;
 
-use crate::check::{Check, Context, Failure, Tolerance, all, close, ensure, same_bits};
+use crate::check::{
+    Check, Context, Failure, Tolerance, all, close, ensure, has_gradient, same_bits,
+};
 use crate::gradcheck::{compare, energy, gradients, values};
 
 /// Runs one function in both modes and checks that they agree: see [`Modes`].
@@ -215,7 +217,7 @@ impl<'a> Modes<'a> {
         for ((name, _), value) in self.parameters.iter().zip(parameters) {
             state.insert(name, Role::Parameter, value.clone())?;
         }
-        let var = |value: &Value| match order > 0 && value.ty().is_float() {
+        let var = |value: &Value| match order > 0 && has_gradient(&value.ty()) {
             true => Var::new(value.clone()).track(),
             false => Ok(Var::new(value.clone())),
         };
@@ -248,7 +250,7 @@ impl<'a> Modes<'a> {
 
     /// The float inputs and the parameters.
     fn wrt(&self, x: &[Var]) -> Result<Vec<Var>> {
-        let floats = x.iter().filter(|var| var.ty().is_float()).cloned().map(Ok);
+        let floats = x.iter().filter(|var| has_gradient(&var.ty())).cloned().map(Ok);
         floats.chain(self.parameters.iter().map(|(name, _)| read_state(name))).collect()
     }
 
@@ -385,7 +387,7 @@ impl<'a> Modes<'a> {
             .inputs
             .iter()
             .zip(at)
-            .filter(|(_, value)| value.ty().is_float())
+            .filter(|(_, value)| has_gradient(&value.ty()))
             .map(|(name, _)| &**name)
             .collect();
         names.extend(self.parameters.iter().map(|(name, _)| name.as_str()));
@@ -442,7 +444,7 @@ fn differentiate(
     outputs: &[Value],
 ) -> Result<Orders<Var>> {
     let wrt: Vec<&Var> = wrt.iter().collect();
-    let floats: Vec<Value> = at.iter().filter(|value| value.ty().is_float()).cloned().collect();
+    let floats: Vec<Value> = at.iter().filter(|value| has_gradient(&value.ty())).cloned().collect();
     let mut orders = [results, vec![], vec![]];
     for k in 1..=order {
         let like = if k == 1 { outputs } else { &floats };

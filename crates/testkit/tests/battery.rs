@@ -53,6 +53,21 @@ fn structural_fill() {
 }
 
 #[test]
+fn structural_conj() {
+    check_op("conj");
+}
+
+#[test]
+fn structural_real() {
+    check_op("real");
+}
+
+#[test]
+fn structural_imag() {
+    check_op("imag");
+}
+
+#[test]
 fn structural_read() {
     check_op("read");
 }
@@ -218,6 +233,16 @@ fn binary_where() {
 }
 
 #[test]
+fn complex_angle() {
+    check_op("angle");
+}
+
+#[test]
+fn complex_complex() {
+    check_op("complex");
+}
+
+#[test]
 fn control_attempt() {
     check_op("attempt");
 }
@@ -285,6 +310,11 @@ fn create_linspace() {
 #[test]
 fn create_of_size() {
     check_op("of_size");
+}
+
+#[test]
+fn fourier_fourier_transform() {
+    check_op("fourier_transform");
 }
 
 #[test]

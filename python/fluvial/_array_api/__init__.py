@@ -1,7 +1,4 @@
-"""Names and signatures of the Python array API standard, 2024.12, where the ops have others.
-
-Complex numbers are not there.
-"""
+"""Names and signatures of the Python array API standard, 2024.12, where the ops have others."""
 
 import math as _math
 
@@ -17,6 +14,7 @@ from .elementwise import (
     floor_divide,
     greater,
     greater_equal,
+    imag,
     less,
     less_equal,
     multiply,
@@ -124,6 +122,7 @@ __all__ = [
     "greater",
     "greater_equal",
     "iinfo",
+    "imag",
     "inf",
     "isdtype",
     "less",

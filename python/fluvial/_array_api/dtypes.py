@@ -23,6 +23,7 @@ FLOATS = {
     "float32": _core.float32,
     "float64": _core.float64,
 }
+COMPLEX = {"complex64": _core.complex64, "complex128": _core.complex128}
 #: The kinds that the standard knows, and the element types of each.
 KINDS: dict[str, dict[str, DType]] = {
     "bool": {"bool": _core.bool},
@@ -30,8 +31,8 @@ KINDS: dict[str, dict[str, DType]] = {
     "unsigned integer": UINTS,
     "integral": INTS | UINTS,
     "real floating": FLOATS,
-    "complex floating": {},
-    "numeric": INTS | UINTS | FLOATS,
+    "complex floating": COMPLEX,
+    "numeric": INTS | UINTS | FLOATS | COMPLEX,
 }
 
 
@@ -101,7 +102,7 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     if not arrays_and_dtypes:
         raise ValueError("the type of nothing was asked for\n  remedy: pass tensors or dtypes")
 
-    numbers = (builtins.bool, int, float)
+    numbers = (builtins.bool, int, float, complex)
     typed = [item for item in arrays_and_dtypes if not isinstance(item, numbers)]
     found: Any = None
     for item in typed:
@@ -115,7 +116,9 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
 
 def _beside(number: Any, dtype: DType | None) -> DType:
     """The element type of an op on a number of Python and values of this type."""
-    if isinstance(number, float) and (dtype is None or dtype.name not in FLOATS):
+    if isinstance(number, complex):
+        return _core.complex64 if dtype is None else _core.promote_types(dtype, "complex64")
+    if isinstance(number, float) and (dtype is None or dtype.name not in FLOATS | COMPLEX):
         return _core.float32
     if isinstance(number, builtins.bool):
         return dtype or _core.bool
@@ -147,7 +150,7 @@ _FORMATS = {"float16": (10, 15), "bfloat16": (7, 127), "float32": (23, 127), "fl
 
 
 def finfo(type: Any, /) -> finfo_object:
-    """The limits of a float type.
+    """The limits of a float type, or of the parts of a complex one.
 
     Args:
         type: An element type or a tensor.
@@ -157,6 +160,9 @@ def finfo(type: Any, /) -> finfo_object:
         32
     """
     dtype = type.dtype if isinstance(type, Tensor) else dtype_of(type)
+    if dtype.is_complex:
+        # Of a complex type the limits are those of its parts.
+        dtype = _core.float32 if dtype == "complex64" else _core.float64
     if dtype.name not in _FORMATS:
         raise TypeError(f"{dtype} is no float type\n  remedy: use `fl.iinfo`")
     bits, top = _FORMATS[dtype.name]

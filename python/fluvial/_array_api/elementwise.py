@@ -40,8 +40,7 @@ def positive(x: TensorLike, /) -> Tensor:
     return x if isinstance(x, Tensor) else _core.tensor(x)
 
 
-#: Real numbers are their own conjugates.
-conj = real = positive
+conj, real, imag = _core.conj, _core.real, _core.imag
 
 
 def signbit(x: TensorLike, /) -> Tensor:

@@ -27,10 +27,11 @@ class _Info:
         return ["cpu"]
 
     def default_dtypes(self, *, device: str | None = None) -> dict[str, DType]:
-        """The element types of numbers that have none. There are no complex ones."""
+        """The element types of numbers that have none."""
         on_cpu(device)
         return {
             "real floating": _core.float32,
+            "complex floating": _core.complex64,
             "integral": _core.int64,
             "indexing": _core.int64,
         }

@@ -276,7 +276,7 @@ def ones_like(
 def full_like(
     x: TensorLike,
     /,
-    fill_value: float,
+    fill_value: complex,
     *,
     dtype: DTypeLike | None = None,
     device: str | None = None,
@@ -290,8 +290,10 @@ def full_like(
         device: None or "cpu".
     """
     on_cpu(device)
-    made = _core.full_like(x, fill_value)
-    return made if dtype is None else _core.cast(made, dtype)
+    if dtype is not None or isinstance(fill_value, complex):
+        x = asarray(x)
+        return _core.full(x.shape, fill_value, dtype or x.dtype)
+    return _core.full_like(x, fill_value)
 
 
 empty_like = zeros_like

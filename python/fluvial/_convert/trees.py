@@ -135,7 +135,7 @@ def joined(a: Any, b: Any) -> Any:
             raise Mismatch(f"{type_text(a)} and {type_text(b)}")
         what = f"a value is {type_text(a)} or {type_text(b)}, and only the run knows which"
         DOUBTS.found.append(fault(Mismatch, what, "make a tensor of the number with `fl.tensor`"))
-        to_float = _numbers.kind(number) is not int and not tensor.dtype.is_floating_point
+        to_float = _numbers.kind(number) is not int and not (tensor.dtype.is_floating_point or tensor.dtype.is_complex)
         return _core.float32 if to_float else tensor.dtype
     if (a.dtype == "bool") != (b.dtype == "bool"):
         raise Mismatch(f"{type_text(a)} and {type_text(b)}")

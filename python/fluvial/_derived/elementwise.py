@@ -152,7 +152,7 @@ def isclose(
     """
     a, b = _core.broadcast_tensors([a, b])
     same = _core.eq(a, b)
-    if not (a.is_floating_point() or b.is_floating_point()):
+    if not any(x.is_floating_point() or x.is_complex() for x in (a, b)):
         a, b = _core.cast(a, "float64"), _core.cast(b, "float64")
     near = _core.abs(a - b) <= atol + rtol * _core.abs(b)
     found = _core.logical_or(same, _core.logical_and(_core.isfinite(a - b), near))

@@ -11,7 +11,11 @@ from .. import (
     _core,
     bfloat16,
     bool,
+    complex64,
+    complex128,
     enable_grad,
+    float8_e4m3fn,
+    float8_e5m2,
     float16,
     float32,
     finfo,
@@ -53,6 +57,7 @@ from ._state import (
 from . import autograd, linalg, nn, optim, utils
 
 dtype = _core.DType
+cfloat, cdouble = complex64, complex128
 half, float, double, long, int, short = float16, float32, float64, int64, int32, int16
 e, inf, nan, pi = _math.e, _math.inf, _math.nan, _math.pi
 newaxis = None
@@ -68,7 +73,7 @@ _methods.register(globals())
 
 
 #: Parts that are loaded when they are first used.
-_LAZY = {"amp": ".amp", "autocast": ".amp", "distributions": "..distributions", "func": ".func", "special": ".special", "vmap": ".func"}
+_LAZY = {"amp": ".amp", "autocast": ".amp", "fft": ".fft", "distributions": "..distributions", "func": ".func", "special": ".special", "vmap": ".func"}
 
 
 def __getattr__(name: str) -> object:

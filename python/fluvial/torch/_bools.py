@@ -30,11 +30,11 @@ def of_bools(function: Callable[..., Any]) -> Callable[..., Any]:
         if not isinstance(input, Tensor) or input.dtype != _core.bool:
             return function(input, *args, **options)
         others = [*args, *options.values()]
-        numbers = (int, float) if function.__name__ in ARITHMETIC else float
+        numbers = (int, float, complex) if function.__name__ in ARITHMETIC else (float, complex)
         tensors = [one for one in others if isinstance(one, Tensor)]
         if any(isinstance(one, numbers) and type(one) is not bool for one in others):
             return function(input, *args, **options)
-        if function.__name__ in ARITHMETIC and any(one.dtype != _core.bool for one in tensors) or any(one.is_floating_point() for one in tensors):
+        if function.__name__ in ARITHMETIC and any(one.dtype != _core.bool for one in tensors) or any(one.is_floating_point() or one.is_complex() for one in tensors):
             return function(input, *args, **options)
         args = tuple(map(_byte, args))
         options = {name: _byte(value) for name, value in options.items()}

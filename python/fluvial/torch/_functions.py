@@ -199,7 +199,7 @@ def mean(input: Tensor, dim: Any = None, keepdim: builtins.bool = False, *, dtyp
     """The mean."""
     dim, keep = _dim(dim, named)
     x = input if dtype is None else _core.cast(input, dtype)
-    if not x.is_floating_point():
+    if not x.is_floating_point() and not x.is_complex():
         raise _fault(TypeError, f"the mean of {x.dtype} is no whole number", "give `dtype=torch.float32`, or `x.float()`")
     return _core.mean(x, dim, keepdim or keep)
 
@@ -243,7 +243,7 @@ def prod(input: Tensor, dim: Any = None, keepdim: builtins.bool = False, *, dtyp
 
 def _wide(input: Tensor, dtype: Any) -> Tensor:
     """The tensor with the element type that it is summed in: whole numbers and bools in that of the longest."""
-    if dtype is None and not input.is_floating_point():
+    if dtype is None and not input.is_floating_point() and not input.is_complex():
         dtype = _core.int64
     return input if dtype is None or dtype == input.dtype else _core.cast(input, dtype)
 
@@ -478,6 +478,11 @@ def numel(input: Tensor) -> int:
 def is_floating_point(input: Tensor) -> builtins.bool:
     """Whether the elements are floats."""
     return input.is_floating_point()
+
+
+def is_complex(input: Tensor) -> builtins.bool:
+    """Whether the elements are complex numbers."""
+    return input.is_complex()
 
 
 def is_nonzero(input: Tensor) -> builtins.bool:

@@ -22,10 +22,10 @@ nanmedian nonzero norm quantile repeat_interleave roll round scatter scatter_add
 squeeze std sub svd take topk unbind unique unique_consecutive var movedim slogdet histogram rot90 bincount trace masked_fill tensor_split
 index_reduce index_copy put unfold cumsum cumprod hsplit vsplit dsplit addbmm addmm addmv addr baddbmm triangular_solve histc flip square
 angle cholesky_inverse cholesky_solve conj diagflat diagonal_scatter select_scatter slice_scatter fill
-fliplr flipud frexp is_complex isneginf isposinf isreal lu lu_solve matrix_exp matrix_power mvlgamma nanquantile nonzero_static
+fliplr flipud frexp isneginf isposinf isreal lu lu_solve matrix_exp matrix_power mvlgamma nanquantile nonzero_static
 absolute arccos arccosh arcsin arcsinh arctan arctan2 arctanh bitwise_left_shift bitwise_right_shift fix ger hardshrink
 is_conj is_nonzero nextafter polygamma sum_to_size true_divide is_same_size is_signed narrow_copy where unsafe_chunk unsafe_split
-unsafe_split_with_sizes pinverse real resolve_conj resolve_neg sgn split_with_sizes take_along_dim logdet msort qr vdot conj_physical
+unsafe_split_with_sizes pinverse resolve_conj resolve_neg sgn split_with_sizes take_along_dim logdet msort qr vdot conj_physical
 """.split()
 
 #: Methods whose meaning differs for tensors without axes, and for bools.

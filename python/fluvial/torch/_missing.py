@@ -18,7 +18,6 @@ INSTEAD = {
     "DataLoader": "`torch.utils.data.DataLoader`",
     "Dataset": "`torch.utils.data.Dataset`",
     "TensorDataset": "`torch.utils.data.TensorDataset`",
-    "complex64": "pairs of floats along a last axis",
     "sparse": "`fluvial.optimizer.lookup` for gradients of rows",
     "FloatTensor": "`torch.tensor(data)`",
     "LongTensor": "`torch.tensor(data, dtype=torch.int64)`",

@@ -26,37 +26,37 @@ def _floats(x: Any) -> Tensor:
     return x if x.is_floating_point() else _core.cast(x, "float32")
 
 
-# Complex parts of what is real.
+# Complex numbers and their parts.
 
 
 def angle(input: Tensor) -> Tensor:
-    """The angle in the complex plane: pi for negative numbers, else zero."""
-    x = _floats(input)
-    found = _core.where(x < 0, math.pi, 0.0)
-    return _core.where(_core.isnan(x), x, _core.cast(found, x.dtype))
+    """The angle in the complex plane; of real numbers pi if they are negative, else zero."""
+    return _core.angle(input if input.is_complex() else _floats(input))
 
 
 def real(input: Tensor) -> Tensor:
-    """The real part: the tensor."""
-    return input
+    """The real part; real numbers themselves."""
+    return _core.real(input) if input.is_complex() else input
 
 
 def conj(input: Tensor) -> Tensor:
-    """The conjugate: the tensor."""
+    """The conjugate; real numbers themselves."""
+    return _core.conj(input) if input.is_complex() else input
+
+
+def resolve_conj(input: Tensor) -> Tensor:
+    """The tensor: conjugates are computed at once."""
     return input
 
 
-conj_physical = resolve_conj = resolve_neg = conj
+conj_physical, resolve_neg = conj, resolve_conj
 
 
 def isreal(input: Tensor) -> Tensor:
-    """Whether elements are real: True."""
+    """Whether elements have no imaginary part."""
+    if input.is_complex():
+        return _core.eq(_core.imag(input), 0)
     return _core.broadcast_to(_core.tensor(True), input.shape)
-
-
-def is_complex(input: Tensor) -> builtins.bool:
-    """Whether the elements are complex: False."""
-    return False
 
 
 def is_conj(input: Tensor) -> builtins.bool:
@@ -175,7 +175,7 @@ def is_same_size(input: Tensor, other: Tensor) -> builtins.bool:
 
 def is_signed(input: Tensor) -> builtins.bool:
     """Whether elements may be negative."""
-    return input.is_floating_point() or input.dtype.name.startswith("int")
+    return input.is_floating_point() or input.is_complex() or input.dtype.name.startswith("int")
 
 
 def sum_to_size(input: Tensor, *size: Any) -> Tensor:
@@ -213,13 +213,13 @@ unsafe_chunk, unsafe_split_with_sizes = _chunk, split_with_sizes
 
 
 def vdot(input: Tensor, other: Tensor) -> Tensor:
-    """The product of two vectors."""
-    return _core.dot(input, other)
+    """The product of two vectors, of which the first is conjugated."""
+    return _core.dot(conj(input), other)
 
 
 def _scaled(function: Any) -> Any:
     def product(input: Tensor, *tensors: Any, beta: Any = 1, alpha: Any = 1) -> Tensor:
-        if not input.is_floating_point() and not any(isinstance(t, Tensor) and t.is_floating_point() for t in tensors):
+        if not any(isinstance(t, Tensor) and (t.is_floating_point() or t.is_complex()) for t in (input, *tensors)):
             # Factors of whole numbers are whole numbers.
             beta, alpha = int(beta), int(alpha)
         if beta == 0:

@@ -118,7 +118,8 @@ def _combined(input: Tensor, counts: Any, reduce: str, include_self: builtins.bo
         number = counts((_core.ones if include_self else _core.zeros)(input.shape, "int64"))
         number = _core.maximum(number, 1)
         # Whole numbers are rounded down.
-        found = found / _core.cast(number, found.dtype) if found.is_floating_point() else _core.floor_div(found, _core.cast(number, found.dtype))
+        number, is_whole = _core.cast(number, found.dtype), not (found.is_floating_point() or found.is_complex())
+        found = _core.floor_div(found, number) if is_whole else found / number
     return found
 
 

@@ -12,6 +12,7 @@ from .. import (
     addmv,
     addr,
     all,
+    angle,
     allclose,
     alpha_dropout,
     amax,
@@ -48,7 +49,9 @@ from .. import (
     clamp_max,
     clamp_min,
     column_stack,
+    complex,
     concat,
+    conj,
     copysign,
     corrcoef,
     cos,
@@ -202,12 +205,26 @@ from .. import (
     triu,
     trunc,
     unflatten,
+    view_as_complex,
+    view_as_real,
     unsqueeze,
     vsplit,
     vstack,
     xlogy,
     zeros,
     ones,
+    imag,
+    polar,
+    real,
+)
+from .._signal import (
+    bartlett_window,
+    blackman_window,
+    hamming_window,
+    hann_window,
+    istft,
+    kaiser_window,
+    stft,
 )
 from .. import _core
 
@@ -215,6 +232,7 @@ concatenate = concat
 arccos, arcsin, arctan = acos, asin, atan
 arccosh, arcsinh, arctanh, arctan2 = acosh, asinh, atanh, atan2
 absolute = abs
+sgn = sign
 fix = trunc
 result_type = _core.promote_types
 promote_types = _core.promote_types

@@ -42,6 +42,9 @@ fn read(proto: &TensorProto, folder: Option<&Path>) -> Result<Tensor> {
             words(proto.float_data.len())?;
             Tensor::from_slice(&proto.float_data, &dims)
         }
+        DType::C64 | DType::C128 | DType::F8E4M3 | DType::F8E5M2 => {
+            Err(fault(format!("elements of {dtype} are read from `raw_data` only")))
+        }
         DType::F64 => {
             words(proto.double_data.len())?;
             Tensor::from_slice(&proto.double_data, &dims)

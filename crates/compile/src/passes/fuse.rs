@@ -209,7 +209,9 @@ impl Graph<'_> {
     fn is_number(&self, call: usize) -> bool {
         let op = &self.block.calls[call].op;
         let constant = op.downcast::<Constant>();
-        op.uniform().is_some() || constant.is_some_and(|constant| constant.value.numel() == 1)
+        op.uniform().is_some()
+            || constant
+                .is_some_and(|Constant { value }| value.numel() == 1 && !value.dtype().is_complex())
     }
 
     /// Whether others use the output of a member.

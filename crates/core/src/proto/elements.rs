@@ -23,12 +23,12 @@ impl Elements {
             let mut one = Vec::with_capacity(size);
             gather(&first(tensor), &mut one);
             if is_everywhere(tensor, &one) {
-                return Elements { bytes: little_endian(one, size), everywhere: true };
+                return Elements { bytes: little_endian(one, tensor.dtype()), everywhere: true };
             }
         }
         let mut bytes = Vec::with_capacity(tensor.numel() * size);
         gather(tensor, &mut bytes);
-        Elements { bytes: little_endian(bytes, size), everywhere: false }
+        Elements { bytes: little_endian(bytes, tensor.dtype()), everywhere: false }
     }
 
     /// The tensor of type `ty` with these elements. It takes no more memory than they do.
@@ -81,9 +81,9 @@ fn gather(tensor: &Tensor, bytes: &mut Vec<u8>) {
 }
 
 /// From the byte order of the machine to little-endian, or back.
-fn little_endian(mut bytes: Vec<u8>, size: usize) -> Vec<u8> {
+fn little_endian(mut bytes: Vec<u8>, dtype: DType) -> Vec<u8> {
     if cfg!(target_endian = "big") {
-        bytes.chunks_exact_mut(size).for_each(<[u8]>::reverse);
+        bytes.chunks_exact_mut(dtype.real().size()).for_each(<[u8]>::reverse);
     }
     bytes
 }
@@ -96,6 +96,6 @@ fn from_bytes(dtype: DType, dims: &[usize], bytes: Vec<u8>) -> Result<Tensor> {
         return Tensor::from_vec(bytes.iter().map(|&byte| byte == 1).collect(), dims);
     }
     let mut tensor = Tensor::empty(dtype, dims)?;
-    tensor.as_bytes_mut()?.copy_from_slice(&little_endian(bytes, dtype.size()));
+    tensor.as_bytes_mut()?.copy_from_slice(&little_endian(bytes, dtype));
     Ok(tensor)
 }

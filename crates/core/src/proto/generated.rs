@@ -274,6 +274,14 @@ pub enum Dtype {
     U32 = 12,
     /// Unsigned, eight bytes.
     U64 = 13,
+    /// A float of 8 bits: 4 of exponent, 3 of mantissa.
+    F8e4m3 = 14,
+    /// A float of 8 bits: 5 of exponent, 2 of mantissa.
+    F8e5m2 = 15,
+    /// A complex number of two floats of 32 bits.
+    C64 = 16,
+    /// A complex number of two floats of 64 bits.
+    C128 = 17,
 }
 impl Dtype {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -296,6 +304,10 @@ impl Dtype {
             Self::U16 => "DTYPE_U16",
             Self::U32 => "DTYPE_U32",
             Self::U64 => "DTYPE_U64",
+            Self::F8e4m3 => "DTYPE_F8E4M3",
+            Self::F8e5m2 => "DTYPE_F8E5M2",
+            Self::C64 => "DTYPE_C64",
+            Self::C128 => "DTYPE_C128",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -315,6 +327,10 @@ impl Dtype {
             "DTYPE_U16" => Some(Self::U16),
             "DTYPE_U32" => Some(Self::U32),
             "DTYPE_U64" => Some(Self::U64),
+            "DTYPE_F8E4M3" => Some(Self::F8e4m3),
+            "DTYPE_F8E5M2" => Some(Self::F8e5m2),
+            "DTYPE_C64" => Some(Self::C64),
+            "DTYPE_C128" => Some(Self::C128),
             _ => None,
         }
     }

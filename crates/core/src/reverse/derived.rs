@@ -31,7 +31,7 @@ pub fn vjp_through(
 ) -> Result<Cotangents> {
     let recording = scope::is_recording();
     let building = scope::mode() == Mode::Building;
-    let own = |(var, &wanted): (&Var, &bool)| match wanted && var.ty().is_float() {
+    let own = |(var, &wanted): (&Var, &bool)| match wanted && var.ty().is_inexact() {
         false if building || recording => Ok(var.clone()),
         // What is not differentiated again must not be tied to a tape that is being freed.
         false => var.detach().check(),

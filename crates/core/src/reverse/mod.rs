@@ -186,7 +186,7 @@ fn complete_seeds(outputs: &[&Var], seeds: &[Option<&Var>], loc: Loc) -> Result<
     }
     let complete = |(output, seed): (&&Var, &Option<&Var>)| {
         let ty = (*output).clone().check()?.ty();
-        if !ty.is_float() {
+        if !ty.is_inexact() {
             return Err(Error::gradient(format!("an output of type {ty} has no gradient"))
                 .remedy("differentiate a float value")
                 .at(loc));
@@ -197,6 +197,11 @@ fn complete_seeds(outputs: &[&Var], seeds: &[Option<&Var>], loc: Loc) -> Result<
                 Err(Error::shape(format!("the seed is {}, but the output is {ty}", seed.ty()))
                     .at(loc))
             }
+            None if ty.dtype().is_complex() => Err(Error::gradient(format!(
+                "the output is {ty}: only of a real number there is one gradient"
+            ))
+            .remedy("take `abs`, `real` or `imag` of it, or give a seed of its type")
+            .at(loc)),
             None if ty.numel() == Some(1) && !ty.is_list() => {
                 let _line = scope::at(loc);
                 let _no_grad = scope::no_grad();
@@ -415,6 +420,10 @@ fn fit(dx: Var, input: &Slot, record: &Record) -> Result<Var> {
                 record.op.name()
             )));
         }
+    };
+    let summed = match ty.dtype().is_complex() {
+        true => summed,
+        false => structural::real(&summed)?,
     };
     match summed.dtype() == ty.dtype() {
         true => Ok(summed),

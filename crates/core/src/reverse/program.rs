@@ -222,7 +222,7 @@ impl Listing {
                 for &id in &call.outputs {
                     let slot = self.slot_of(level, id);
                     self.depends[slot] |=
-                        depends && counts(&slot) && frames[level].types[id as usize].is_float();
+                        depends && counts(&slot) && frames[level].types[id as usize].is_inexact();
                 }
             }
             for &(level, index) in self.calls.iter().rev() {
@@ -236,7 +236,7 @@ impl Listing {
                         && inputs.as_ref().is_none_or(|inputs| inputs.get(i) != Some(&false));
                     let slot = self.slot_of(level, id);
                     self.reached[slot] |=
-                        reached && counts(&slot) && frames[level].types[id as usize].is_float();
+                        reached && counts(&slot) && frames[level].types[id as usize].is_inexact();
                 }
             }
         });
@@ -276,7 +276,8 @@ impl Listing {
                     continue;
                 }
                 for &id in &call.inputs {
-                    reached[self.slot_of(level, id)] |= frames[level].types[id as usize].is_float();
+                    reached[self.slot_of(level, id)] |=
+                        frames[level].types[id as usize].is_inexact();
                 }
             }
             Ok(())
@@ -337,7 +338,7 @@ impl Listing {
         let Some(variant) = judged(&op, types, loc, |_| op.with_residuals(wanted, given))? else {
             return Ok(op);
         };
-        let outs = judged(&variant, types, loc, |refs| variant.infer(refs))?;
+        let outs = judged(&variant, types, loc, |refs| crate::op::inferred(&*variant, refs))?;
         let (level, index) = self.calls[i];
         let outs = name_fresh_sizes(&outs)?;
         with_frames(|frames| frames[level].swap_in_residuals(index, variant.clone(), &outs));
@@ -408,7 +409,7 @@ impl Trace for Listing {
         let wanted: SmallVec<[bool; 4]> = slots
             .iter()
             .zip(&types)
-            .map(|(&slot, ty)| self.depends[slot] && ty.is_float())
+            .map(|(&slot, ty)| self.depends[slot] && ty.is_inexact())
             .collect();
         let op = match op.properties().residuals {
             true => self.with_residuals(i, op, &wanted, given, &types, loc)?,

@@ -341,7 +341,7 @@ impl Trace for Tape {
         };
         let targets = sources.iter().map(target).collect();
         let attach = |(out, value): (usize, Option<_>)| {
-            let edge = self.options.create_graph && node.types[out].is_float();
+            let edge = self.options.create_graph && node.types[out].is_inexact();
             let edge = edge.then(|| Edge { node: node.clone(), out: out as u32 });
             value.map(|value| Var::with_edge(value, edge))
         };

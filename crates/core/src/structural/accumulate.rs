@@ -8,7 +8,7 @@ use super::arithmetic::{ADD, f64s};
 use crate::bind::bind1;
 use crate::grad::{Grad, Keeps};
 use crate::kernel::{Kernel, ListKernel};
-use crate::op::{Arity, Op, Properties, Types, Values};
+use crate::op::{Arity, Op, Properties, Takes, Types, Values};
 use crate::registry::OpDef;
 use crate::sample::Sample;
 use crate::value::{List, Value};
@@ -30,6 +30,10 @@ attributes! {
 impl Op for Accumulate {
     fn arity(&self) -> Arity {
         Arity::Exactly(2)
+    }
+
+    fn takes(&self) -> Takes {
+        Takes::Complex
     }
 
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {

@@ -43,11 +43,13 @@ pub fn neg(x: &Var) -> Result<Var> {
 
 /// The op behind [`add`].
 pub static ADD: Elementwise =
-    Elementwise::binary("add", |a, b| a + b, Keeps::NOTHING, |p| grads![p => p.dy(), p.dy()]);
+    Elementwise::binary("add", |a, b| a + b, Keeps::NOTHING, |p| grads![p => p.dy(), p.dy()])
+        .analytic();
 
 /// The op behind [`sub`].
 pub static SUB: Elementwise =
     Elementwise::binary("sub", |a, b| a - b, Keeps::NOTHING, |p| grads![p => p.dy(), -p.dy()])
+        .analytic()
         .identities(&[(1, 0.0)]);
 
 /// The op behind [`mul`].
@@ -57,6 +59,7 @@ pub static MUL: Elementwise = Elementwise::binary(
     Keeps::OTHERS,
     |p| grads![p => p.dy() * p.x(1), p.dy() * p.x(0)],
 )
+.analytic()
 .identities(&[(0, 1.0), (1, 1.0)]);
 
 /// The op behind [`div`].
@@ -67,11 +70,12 @@ pub static DIV: Elementwise = Elementwise::binary(
     |p| grads![p => p.dy() / p.x(1), -(p.dy() * p.y(0) / p.x(1))],
 )
 .domain(Domain::Float)
+.analytic()
 .identities(&[(1, 1.0)]);
 
 /// The op behind [`neg`].
 pub static NEG: Elementwise =
-    Elementwise::unary("neg", |x| -x, Keeps::NOTHING, |p| grads![p => -p.dy()]);
+    Elementwise::unary("neg", |x| -x, Keeps::NOTHING, |p| grads![p => -p.dy()]).analytic();
 
 pub(super) const ADD_DEF: OpDef =
     OpDef::fixed("add", || OpRef::Static(&ADD), || binary_samples(&ADD, |x| x[0] + x[1]));

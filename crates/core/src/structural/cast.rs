@@ -11,7 +11,7 @@ use crate::bind::bind1;
 use crate::block::ValueId;
 use crate::grad::{Grad, Keeps};
 use crate::kernel::{Elements, Kernel};
-use crate::op::{Arity, Op, Properties, Types, Values};
+use crate::op::{Arity, Op, Properties, Takes, Types, Values};
 use crate::registry::OpDef;
 use crate::rewrite::{NewValues, Rewrite};
 use crate::sample::Sample;
@@ -19,7 +19,8 @@ use crate::value::Value;
 use crate::var::Var;
 use crate::{attributes, grads};
 
-/// The value with another element type. Floats to integers saturate, NaN becomes zero.
+/// The value with another element type. Floats to integers saturate, NaN becomes zero. A complex number becomes
+/// a real one by saying which part: `real`, `imag` or `abs`.
 #[track_caller]
 pub fn cast(x: &Var, dtype: DType) -> Result<Var> {
     bind1(Cast { dtype }, &[x])
@@ -38,11 +39,23 @@ impl Op for Cast {
         Arity::Exactly(1)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Any
+    }
+
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
-        match inputs[0].is_list() {
-            true => Err(Error::dtype("a list cannot be cast")),
-            false => Ok(smallvec![inputs[0].with_dtype(self.dtype)]),
+        let from = inputs[0].dtype();
+        if inputs[0].is_list() {
+            return Err(Error::dtype("a list cannot be cast"));
         }
+        if from.is_complex() && !self.dtype.is_complex() && !self.dtype.is_bool() {
+            return Err(Error::dtype(format!(
+                "a cast from {from} to {} would lose the imaginary part",
+                self.dtype
+            ))
+            .remedy("say which part: `real(x)`, `imag(x)` or `abs(x)`"));
+        }
+        Ok(smallvec![inputs[0].with_dtype(self.dtype)])
     }
 
     fn eval(&self, inputs: &[&Value], _: &[Type]) -> Result<Values> {
@@ -55,6 +68,12 @@ impl Op for Cast {
     }
 
     fn grad(&self) -> Grad {
+        if self.dtype.is_stored() {
+            return Grad::NonDifferentiable(
+                "a cast to a float of 8 bits has no gradient; pass it on by hand, as \
+                 `x + stop_gradient(cast(cast(x, f8), f32) - x)`",
+            );
+        }
         // The reverse walk brings the cotangent to the input's element type.
         Grad::Rule(Keeps::NOTHING, |p| grads![p => p.dy()])
     }

@@ -7,7 +7,7 @@ use super::arithmetic::f64s;
 use crate::attributes;
 use crate::bind::bind1;
 use crate::grad::Grad;
-use crate::op::{Arity, Op, Types, Values};
+use crate::op::{Arity, Op, Takes, Types, Values};
 use crate::registry::OpDef;
 use crate::sample::Sample;
 use crate::value::Value;
@@ -30,6 +30,10 @@ attributes! {
 impl Op for Constant {
     fn arity(&self) -> Arity {
         Arity::Exactly(0)
+    }
+
+    fn takes(&self) -> Takes {
+        Takes::Any
     }
 
     fn infer(&self, _: &[&Type]) -> Result<Types> {

@@ -10,7 +10,7 @@ use crate::block::ValueId;
 use crate::family::known_sizes;
 use crate::grad::{Grad, Keeps};
 use crate::kernel::{Kernel, View};
-use crate::op::{Arity, Op, Properties, Types, Values};
+use crate::op::{Arity, Op, Properties, Takes, Types, Values};
 use crate::registry::OpDef;
 use crate::rewrite::{NewValues, Rewrite};
 use crate::sample::Sample;
@@ -35,6 +35,10 @@ attributes! {
 impl Op for Expand {
     fn arity(&self) -> Arity {
         Arity::Exactly(1)
+    }
+
+    fn takes(&self) -> Takes {
+        Takes::Any
     }
 
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {

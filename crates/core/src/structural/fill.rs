@@ -1,13 +1,13 @@
 //! `fill`: one number everywhere.
 
-use fluvial_tensor::{DType, Element, Error, Number, Result, Type, dispatch};
+use fluvial_tensor::{DType, Element, Error, Number, Result, Tensor, Type, dispatch};
 use smallvec::smallvec;
 
 use crate::attributes;
 use crate::bind::bind1;
 use crate::family::known_sizes;
 use crate::grad::Grad;
-use crate::op::{Arity, Op, Types, Values};
+use crate::op::{Arity, Op, Takes, Types, Values};
 use crate::registry::OpDef;
 use crate::sample::Sample;
 use crate::scope::{self, at};
@@ -20,10 +20,11 @@ use crate::var::Var;
 #[track_caller]
 pub fn fill(value: impl Into<Number>, ty: &Type) -> Result<Var> {
     let number = value.into();
-    if ty.dtype().is_int() && !ty.is_list() {
+    let is_complex = matches!(number, Number::Complex(_));
+    if (ty.dtype().is_int() || is_complex) && !ty.is_list() {
         let loc = scope::user_line();
         let one = number.element(ty.dtype()).map_err(|error| error.at(loc))?;
-        // The op's attribute would round it.
+        // The op's attribute would round it, or has no place for its imaginary part.
         if !number.is_exact() {
             let _line = at(loc);
             return expand(&Var::new(one), ty.dims());
@@ -47,6 +48,10 @@ impl Op for Fill {
         Arity::Exactly(0)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Any
+    }
+
     fn infer(&self, _: &[&Type]) -> Result<Types> {
         match self.ty.is_list() {
             true => Err(Error::dtype(format!("{} cannot be filled with a number", self.ty))),
@@ -58,16 +63,32 @@ impl Op for Fill {
     }
 
     fn eval(&self, _: &[&Value], outs: &[Type]) -> Result<Values> {
-        let one = Number::Float(self.value).element(self.ty.dtype())?;
+        Number::Float(self.value).check(self.ty.dtype())?;
+        let one = dispatch!(self.ty.dtype(), T => Tensor::scalar(self.number::<T>()));
         Ok(smallvec![one.expand(&known_sizes(&outs[0])?)?.into()])
     }
 
     fn uniform(&self) -> Option<f64> {
-        Some(dispatch!(self.ty.dtype(), T => T::from_f64(self.value).to_f64()))
+        // Minus zero in both parts is no real number.
+        let is_minus_zero = self.value == 0.0 && self.value.is_sign_negative();
+        if self.ty.dtype().is_complex() && is_minus_zero {
+            return None;
+        }
+        Some(dispatch!(self.ty.dtype(), T => <T as Element>::from_f64(self.value).to_f64()))
     }
 
     fn grad(&self) -> Grad {
         Grad::Zero
+    }
+}
+
+impl Fill {
+    /// The number. Minus zero is that in both parts, so that it changes no number it is added to.
+    fn number<T: Element>(&self) -> T {
+        match self.value.to_bits() == (-0.0f64).to_bits() {
+            true => T::from_parts(self.value, self.value),
+            false => T::from_f64(self.value),
+        }
     }
 }
 

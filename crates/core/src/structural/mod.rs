@@ -7,6 +7,7 @@ mod cast;
 mod constant;
 mod expand;
 mod fill;
+mod parts;
 mod state;
 mod stop_gradient;
 mod sum_to;
@@ -18,6 +19,7 @@ pub use cast::{Cast, cast};
 pub use constant::{Constant, constant};
 pub use expand::{Expand, expand};
 pub use fill::{Fill, fill};
+pub use parts::{CONJ, IMAG, REAL, conj, imag, real};
 pub use state::{Assign, Note, Read};
 pub use stop_gradient::{StopGradient, stop_gradient};
 pub use sum_to::{SumTo, sum_to};
@@ -37,6 +39,9 @@ pub const OPS: &[OpDef] = &[
     constant::DEF,
     expand::DEF,
     fill::DEF,
+    parts::CONJ_DEF,
+    parts::REAL_DEF,
+    parts::IMAG_DEF,
     state::READ_DEF,
     state::ASSIGN_DEF,
     state::NOTE_DEF,

@@ -8,7 +8,7 @@ use smallvec::smallvec;
 use crate::attributes;
 use crate::cell::check_type;
 use crate::grad::Grad;
-use crate::op::{Arity, Op, Properties, Types, Values};
+use crate::op::{Arity, Op, Properties, Takes, Types, Values};
 use crate::registry::OpDef;
 use crate::state;
 use crate::value::Value;
@@ -45,6 +45,10 @@ impl Op for Read {
         Arity::Exactly(0)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Any
+    }
+
     fn infer(&self, _: &[&Type]) -> Result<Types> {
         Ok(smallvec![self.ty])
     }
@@ -69,6 +73,10 @@ impl Op for Assign {
         Arity::Exactly(1)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Any
+    }
+
     fn infer(&self, _: &[&Type]) -> Result<Types> {
         Ok(smallvec![])
     }
@@ -90,6 +98,10 @@ impl Op for Assign {
 impl Op for Note {
     fn arity(&self) -> Arity {
         Arity::Exactly(1)
+    }
+
+    fn takes(&self) -> Takes {
+        Takes::Any
     }
 
     fn infer(&self, _: &[&Type]) -> Result<Types> {

@@ -10,7 +10,7 @@ use crate::bind::{Outputs, bind1};
 use crate::block::ValueId;
 use crate::grad::Grad;
 use crate::kernel::Kernel;
-use crate::op::{Arity, Op, Properties, Types, Values};
+use crate::op::{Arity, Op, Properties, Takes, Types, Values};
 use crate::registry::OpDef;
 use crate::rewrite::{NewValues, Rewrite};
 use crate::sample::Sample;
@@ -31,6 +31,10 @@ attributes! {
 impl Op for StopGradient {
     fn arity(&self) -> Arity {
         Arity::Exactly(1)
+    }
+
+    fn takes(&self) -> Takes {
+        Takes::Any
     }
 
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {

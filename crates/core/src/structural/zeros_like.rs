@@ -11,7 +11,7 @@ use crate::bind::{Outputs, bind1};
 use crate::block::ValueId;
 use crate::grad::Grad;
 use crate::kernel::{Kernel, ListKernel};
-use crate::op::{Arity, Op, Types, Values};
+use crate::op::{Arity, Op, Takes, Types, Values};
 use crate::registry::OpDef;
 use crate::rewrite::{NewValues, Rewrite};
 use crate::sample::Sample;
@@ -32,6 +32,10 @@ attributes! {
 impl Op for ZerosLike {
     fn arity(&self) -> Arity {
         Arity::Exactly(1)
+    }
+
+    fn takes(&self) -> Takes {
+        Takes::Any
     }
 
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {

@@ -1,10 +1,11 @@
 //! Numbers as text: the fewest digits that give the same bits back.
 
-use fluvial_tensor::{DType, Element, bf16, f16};
+use fluvial_tensor::{DType, Element, bf16, f8e4m3, f8e5m2, f16};
 
 /// The NaN that is written without its bits, by dtype.
 fn plain_nan(dtype: DType) -> u64 {
     match dtype {
+        DType::F8E4M3 | DType::F8E5M2 => 0x7f,
         DType::F16 => 0x7e00,
         DType::BF16 => 0x7fc0,
         DType::F32 => 0x7fc0_0000,
@@ -30,8 +31,13 @@ fn float_text(dtype: DType, value: f64, bits: u64, digits: impl Fn() -> String) 
     }
 }
 
-/// The element with these little-endian bytes.
+/// The element with these little-endian bytes; of a complex number both parts.
 pub(super) fn element_text(dtype: DType, bytes: &[u8]) -> String {
+    if dtype.is_complex() {
+        let (real, imaginary) = bytes.split_at(bytes.len() / 2);
+        let part = |bytes| element_text(dtype.real(), bytes);
+        return format!("{} {}", part(real), part(imaginary));
+    }
     let mut word = [0; 8];
     word[..bytes.len()].copy_from_slice(bytes);
     let bits = u64::from_le_bytes(word);
@@ -45,6 +51,8 @@ pub(super) fn element_text(dtype: DType, bytes: &[u8]) -> String {
                 false => bits.to_string(),
             }
         }
+        DType::F8E4M3 => half_text::<f8e4m3>(f8e4m3::from_bits(bits as u8), bits),
+        DType::F8E5M2 => half_text::<f8e5m2>(f8e5m2::from_bits(bits as u8), bits),
         DType::F16 => half_text::<f16>(f16::from_bits(bits as u16), bits),
         DType::BF16 => half_text::<bf16>(bf16::from_bits(bits as u16), bits),
         DType::F32 => {
@@ -67,10 +75,16 @@ fn half_text<T: Element>(half: T, bits: u64) -> String {
     })
 }
 
-/// The little-endian bytes of an element written as `text`, if it is one of the dtype.
+/// The little-endian bytes of an element written as `text`, if it is one of the dtype, which is not complex.
 pub(super) fn element_bytes(dtype: DType, text: &str) -> Option<[u8; 8]> {
     let bits = match dtype {
         DType::Bool => text.parse::<bool>().ok()? as u64,
+        DType::F8E4M3 => {
+            parse_narrow(text, |x| Some(<f8e4m3 as Element>::from_f64(x)))?.to_bits().into()
+        }
+        DType::F8E5M2 => {
+            parse_narrow(text, |x| Some(<f8e5m2 as Element>::from_f64(x)))?.to_bits().into()
+        }
         DType::F16 => parse_narrow(text, |x| Some(<f16 as Element>::from_f64(x)))?.to_bits().into(),
         DType::BF16 => {
             parse_narrow(text, |x| Some(<bf16 as Element>::from_f64(x)))?.to_bits().into()
@@ -97,6 +111,8 @@ pub(super) fn nan_bytes(dtype: DType, bits: Option<&str>) -> Option<[u8; 8]> {
         Some(text) => u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()?,
     };
     let is_nan = match dtype {
+        DType::F8E4M3 => f8e4m3::from_bits(u8::try_from(bits).ok()?).is_nan(),
+        DType::F8E5M2 => f8e5m2::from_bits(u8::try_from(bits).ok()?).is_nan(),
         DType::F16 => f16::from_bits(u16::try_from(bits).ok()?).is_nan(),
         DType::BF16 => bf16::from_bits(u16::try_from(bits).ok()?).is_nan(),
         DType::F32 => f32::from_bits(u32::try_from(bits).ok()?).is_nan(),
@@ -152,6 +168,8 @@ mod tests {
         for bits in 0..=0xff {
             round_trip(DType::U8, bits);
             round_trip(DType::I8, bits);
+            round_trip(DType::F8E4M3, bits);
+            round_trip(DType::F8E5M2, bits);
         }
         round_trip(DType::Bool, 0);
         round_trip(DType::Bool, 1);

@@ -1,8 +1,9 @@
-//! Constants, both ways: `f32[2](0.5, 1.0)`, `f32[64](all 0.0)`, `f32[64](base64 "…")`.
+//! Constants, both ways: `f32[2](0.5, 1.0)`, `f32[64](all 0.0)`, `f32[64](base64 "…")`; of complex
+//! numbers both parts, `c64[2](0.5 -1.0, 1.0 0.0)`.
 
 use std::fmt;
 
-use fluvial_tensor::{Error, ErrorKind, Result, Tensor, Type};
+use fluvial_tensor::{DType, Error, ErrorKind, Result, Tensor, Type};
 
 use super::base64;
 use super::lex::Token;
@@ -60,6 +61,13 @@ impl Parser<'_> {
 
     fn element(&mut self, ty: &Type, bytes: &mut Vec<u8>) -> Result<()> {
         let dtype = ty.dtype();
+        if dtype.is_complex() {
+            self.number(dtype.real(), bytes)?;
+        }
+        self.number(dtype.real(), bytes)
+    }
+
+    fn number(&mut self, dtype: DType, bytes: &mut Vec<u8>) -> Result<()> {
         let next = self.lexer.peek()?;
         let element = match next.token {
             Token::Word("nan") => Some(self.nan(dtype)?),

@@ -146,7 +146,7 @@ fn depends_on_leaves(
             let passes = !matches!(call.op.grad(), Grad::Stop) && inputs.contains(&true);
             for (i, &id) in call.outputs.iter().enumerate() {
                 let is_reached = is_sure.as_ref().map_or(passes, |is_sure| is_sure(i));
-                depends[id as usize] |= is_reached && frame.types[id as usize].is_float();
+                depends[id as usize] |= is_reached && frame.types[id as usize].is_inexact();
             }
         }
         if frame.id == symbol.frame {

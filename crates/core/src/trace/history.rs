@@ -113,7 +113,7 @@ fn depends_on(var: &Var, outer: &Var) -> bool {
                 let passes = !matches!(call.op.grad(), Grad::Stop)
                     && call.inputs.iter().any(|&id| depends[id as usize]);
                 for &id in &call.outputs {
-                    depends[id as usize] |= passes && frame.types[id as usize].is_float();
+                    depends[id as usize] |= passes && frame.types[id as usize].is_inexact();
                 }
             }
             below = depends;

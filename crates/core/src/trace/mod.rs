@@ -206,7 +206,7 @@ pub(crate) fn append(op: OpRef, inputs: &[&Var], loc: Loc) -> Result<Outputs> {
     }
     let types: SmallVec<[Type; 4]> =
         top(|frame| Ok(ids.iter().map(|&id| frame.types[id as usize]).collect()))?;
-    let outs = judged(&op, &types, loc, |refs| op.infer(refs))?;
+    let outs = judged(&op, &types, loc, |refs| crate::op::inferred(&*op, refs))?;
     let outs = match top(|frame| Ok(frame.suggested.take()))? {
         Some(declared) if declared.len() == outs.len() => declared,
         _ => name_fresh_sizes(&outs)?,

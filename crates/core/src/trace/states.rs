@@ -154,7 +154,7 @@ fn assign_as(name: &str, decl: &StateDecl, value: &Var, loc: Loc) -> Result<()> 
 
 /// The value of a state that was just assigned, as a leaf.
 fn cut_off(frame: &mut Frame, id: ValueId, name: &str, decl: &StateDecl, loc: Loc) -> ValueId {
-    if !decl.ty.is_float() {
+    if !decl.ty.is_inexact() {
         return id;
     }
     let op = OpRef::new(StopGradient {});
@@ -331,7 +331,7 @@ fn value_at(
     };
     let frame = &mut frames[level];
     frame.states.insert(Arc::from(name), id);
-    if decl.role == Role::Parameter && decl.ty.is_float() {
+    if decl.role == Role::Parameter && decl.ty.is_inexact() {
         frame.leaves.push(id);
         frame.leaf_states.insert(id, name.into());
     }

@@ -161,7 +161,7 @@ impl<'a> Checker<'a> {
     fn judge(&mut self, call: &Call, inputs: &[&Type], outputs: &[Type]) -> Result<()> {
         call.op.arity().check(call.op.name(), inputs.len())?;
         self.state_use(call, inputs)?;
-        let inferred = call.op.infer(inputs)?;
+        let inferred = crate::op::inferred(&*call.op, inputs)?;
         if inferred.len() != outputs.len() {
             let gives = count(inferred.len(), "output");
             let message = format!("the op gives {gives}, the call has {}", outputs.len());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fluvial_core::{
     Arity, Attr, Block, DType, Dim, Elementwise, Error, Grad, Keeps, Op, OpDef, OpRef, Registry,
-    Result, Tensor, Type, Types, Value, Values, attributes, grads,
+    Result, Takes, Tensor, Type, Types, Value, Values, attributes, grads,
 };
 use smallvec::smallvec;
 
@@ -148,6 +148,10 @@ macro_rules! toy {
             fn arity(&self) -> Arity {
                 $arity
             }
+            fn takes(&self) -> Takes {
+                Takes::Any
+            }
+
             fn infer(&self, $inputs: &[&Type]) -> Result<Types> {
                 let $self = self;
                 $infer

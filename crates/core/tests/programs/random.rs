@@ -67,12 +67,16 @@ fn grow(rng: &mut Rng, values: &mut Vec<Var>, depth: usize) -> Result<()> {
         let _line = at(random_place(rng));
         let x = rng.pick(values).clone();
         let new = match rng.below(if depth < 3 { 8 } else { 6 }) {
-            0 if x.ty().is_float() => bind1(&SQUARE, &[&x])?,
-            1 if !x.ty().dtype().is_bool() => &x * 2.0 - &x,
+            0 if x.ty().is_float() && !x.dtype().is_stored() => bind1(&SQUARE, &[&x])?,
+            1 if !x.ty().dtype().is_bool() && !x.dtype().is_stored() => &x * 2.0 - &x,
             2 => bind1(everything(rng), &[&x])?,
             3 => bind(Found {}, &[&x])?[1].clone(),
             4 => structural::constant(random_tensor(rng))?,
-            5 => structural::cast(&x, *rng.pick(&DType::ALL))?,
+            5 => {
+                let dtype = *rng.pick(&DType::ALL);
+                let from = if x.dtype().is_complex() { structural::real(&x)? } else { x.clone() };
+                structural::cast(&from, dtype)?
+            }
             6 => repeat(rng, &x, depth)?,
             7 => switch(rng, &x, depth)?,
             _ => continue,

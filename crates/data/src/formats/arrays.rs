@@ -119,12 +119,12 @@ impl Column {
                 let at = number as usize * self.row_bytes;
                 to.copy_from_slice(&bytes[at..at + self.row_bytes]);
                 if cfg!(target_endian = "big") {
-                    to.chunks_exact_mut(tensor.dtype().size()).for_each(<[u8]>::reverse);
+                    to.chunks_exact_mut(tensor.dtype().align()).for_each(<[u8]>::reverse);
                 }
             }
         }
         if self.swap {
-            to.chunks_exact_mut(self.field.ty.dtype().size()).for_each(<[u8]>::reverse);
+            to.chunks_exact_mut(self.field.ty.dtype().align()).for_each(<[u8]>::reverse);
         }
         Ok(())
     }

@@ -123,6 +123,10 @@ fn code(dtype: DType) -> u8 {
         DType::U16 => 10,
         DType::U32 => 11,
         DType::U64 => 12,
+        DType::F8E4M3 => 13,
+        DType::F8E5M2 => 14,
+        DType::C64 => 15,
+        DType::C128 => 16,
     }
 }
 

@@ -120,6 +120,9 @@ fn npy(tensor: &Tensor) -> Result<Vec<u8>> {
         DType::BF16 => "<u2",
         DType::F32 => "<f4",
         DType::F64 => "<f8",
+        DType::F8E4M3 | DType::F8E5M2 => "|u1",
+        DType::C64 => "<c8",
+        DType::C128 => "<c16",
     };
     let shape: String = tensor.dims().iter().map(|n| format!("{n}, ")).collect();
     let head = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}\n");

@@ -235,6 +235,10 @@ impl Param {
             },
         };
         match dtype.filter(|dtype| !dtype.is_float()) {
+            Some(dtype) if dtype.is_complex() => Err(Error::dtype(format!(
+                "`{name}` is of {dtype}, and optimizers train real numbers"
+            ))
+            .remedy("keep both parts in a real parameter `p`, and use `view_as_complex(p)`")),
             Some(dtype) => {
                 Err(Error::gradient(format!("`{name}` is of {dtype}, which has no gradient"))
                     .remedy("leave it out of the optimizer, or make it a float"))

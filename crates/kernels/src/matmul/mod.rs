@@ -2,7 +2,7 @@
 //!
 //! [`products`] chooses the kernel and shares the work. Our own kernels are made of [`tile`]s and [`pack`]ed
 //! panels: [`own`] is for few rows and small matrices, [`blocked`] for large ones where there is AVX-512;
-//! elsewhere these go to the crate `gemm`. [`vector`] and [`int`] are for vectors and integers. [`epilogue`] is what follows a
+//! elsewhere these go to the crate `gemm`. [`vector`] and [`int`] are for vectors and integers, [`complex`] makes products of the parts. [`epilogue`] is what follows a
 //! product, [`blocks`] are products inside of other kernels.
 
 pub(crate) mod blocks;
@@ -11,6 +11,7 @@ mod products;
 
 #[cfg(target_arch = "x86_64")]
 mod blocked;
+mod complex;
 mod int;
 mod own;
 mod vector;
@@ -135,6 +136,9 @@ fn multiply(
     let b = b.expand(&shape.with_matrix(k, n))?;
     if k == 1 {
         return products::outer(&a, &b, out, &then);
+    }
+    if compute.is_complex() && !then.is_some() && complex::is_worth_it(m, k, n) {
+        return complex::by_parts(&a, &b, out);
     }
     let stacked = stack_rows(&a, &b);
     let (a, b) = stacked.as_ref().map_or((&a, &b), |(a, b)| (a, b));

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use fluvial_tensor::{Element, Error, Result, Tensor, dispatch_compute, memory};
+use fluvial_tensor::{Element, Error, Result, Tensor, dispatch_real, memory};
 
 use super::Split;
 use super::fold::{PIECE, fold_block};
@@ -26,7 +26,7 @@ pub fn arg_reduce(max: bool, x: &Tensor, axis: usize) -> Result<Tensor> {
     let n = split.n_reduced;
     let mut out = Tensor::empty(fluvial_tensor::DType::I64, &split.kept_dims)?;
     let positions = out.as_mut_slice::<i64>()?;
-    dispatch_compute!(x.dtype(), C => match (split.reduced_inner, max) {
+    dispatch_real!(x.dtype(), C => match (split.reduced_inner, max) {
         (true, true) => search_rows(&x, n, positions, C::larger, |a: C, b: C| a > b)?,
         (true, false) => search_rows(&x, n, positions, C::smaller, |a: C, b: C| a < b)?,
         (false, true) => search_columns(&x, n, positions, |a: C, b: C| a > b)?,
@@ -151,7 +151,9 @@ mod tests {
     #[test]
     fn the_first_of_equal_elements() {
         let mut rng = Rng::new(11);
-        for dtype in DType::ALL {
+        for dtype in
+            DType::ALL.into_iter().filter(|dtype| !dtype.is_complex() && !dtype.is_stored())
+        {
             for (dims, axis) in [
                 (&[2500][..], 0),
                 (&[150_000], 0),

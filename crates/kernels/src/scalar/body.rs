@@ -1,6 +1,6 @@
 //! The finished body: a checked list of instructions and what the runs need to know of it.
 
-use fluvial_tensor::{DType, Error, Result};
+use fluvial_tensor::{DType, Error, Kind, Result};
 
 use super::build::{Builder, MAX_INSTS, S};
 use super::compute::is_defined;
@@ -39,6 +39,8 @@ pub(crate) struct Plan {
     not_for_floats: Option<u16>,
     /// The first instruction that integers do not have.
     not_for_ints: Option<u16>,
+    /// The first instruction that complex numbers do not have.
+    not_for_complex: Option<u16>,
 }
 
 impl Body {
@@ -165,8 +167,11 @@ impl Body {
         if n_inputs != self.n_inputs() || n_params != self.n_params() {
             return Err(self.arity_error(n_inputs, n_params));
         }
-        let missing =
-            if compute.is_float() { self.plan.not_for_floats } else { self.plan.not_for_ints };
+        let missing = match compute.kind() {
+            Kind::Float => self.plan.not_for_floats,
+            Kind::Complex => self.plan.not_for_complex,
+            _ => self.plan.not_for_ints,
+        };
         if missing.is_some() || self.insts.is_empty() || compute.compute() != compute {
             return Err(self.compute_error(missing, compute));
         }
@@ -241,6 +246,7 @@ impl Plan {
             asks_from: insts.iter().position(|&inst| cost(inst) >= 10).unwrap_or(0),
             not_for_floats: first_missing(DType::F32),
             not_for_ints: first_missing(DType::I64),
+            not_for_complex: first_missing(DType::C128),
         }
     }
 }
@@ -250,11 +256,7 @@ fn cost(inst: Inst) -> u32 {
     match inst {
         Inst::Input(_) | Inst::Param(_) | Inst::Const(_) => 0,
         Inst::Unary(Unary::Sqrt | Unary::Rsqrt | Unary::Recip, _) => 4,
-        Inst::Unary(op, _)
-            if op as u8 > Unary::Sqrt as u8 && op as u8 <= Unary::TanhShrink as u8 =>
-        {
-            20
-        }
+        Inst::Unary(op, _) if op as u8 > Unary::Sqrt as u8 && op as u8 <= Unary::Angle as u8 => 20,
         Inst::Binary(Binary::Div, ..) => 4,
         Inst::Binary(Binary::Rem | Binary::FloorDiv, ..) => 10,
         Inst::Binary(Binary::Pow | Binary::Atan2 | Binary::Hypot, ..) => 30,

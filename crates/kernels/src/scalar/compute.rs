@@ -1,14 +1,14 @@
 //! The types that bodies compute in, and how an operation is turned into a Rust function.
 //!
-//! The tables `unary` and `binary` of [`float`] and [`int`] are the only place where an operation gets
+//! The tables `unary` and `binary` of [`float`], [`int`] and [`complex`] are the only place where an operation gets
 //! its meaning. They hand the function to a visitor as a type of its own, so the visitor's loop is
 //! compiled once for each function and vectorised. The tile loop, the one-element path and the check all
 //! are visitors of these tables.
 
-use fluvial_tensor::{DType, Element, dispatch_compute};
+use fluvial_tensor::{Complex, DType, Element, dispatch_compute};
 
 use super::inst::{Binary, Inst, Unary};
-use super::{float, int};
+use super::{complex, float, int};
 use crate::lanes::Ahead;
 
 /// Receives the function of a unary operation.
@@ -98,7 +98,7 @@ pub(crate) trait VisitBinary<T> {
 }
 
 /// A type that bodies compute in.
-pub(crate) trait Compute: Element + PartialOrd {
+pub(crate) trait Compute: Element {
     /// Whether bodies are compiled for the widest vectors too. Few compute in integers, so that these are
     /// not worth the time.
     const WIDEST: bool;
@@ -151,6 +151,7 @@ macro_rules! compute {
 
 compute!(float, true: f32 f64);
 compute!(int, false: u8 i8 i32 i64 u64);
+compute!(complex, false: Complex<f32> Complex<f64>);
 
 /// A visitor that applies the function to one value.
 pub(crate) struct ToOne<T>(pub(crate) T);
@@ -214,7 +215,7 @@ mod tests {
                 || op as u8 >= Unary::IsNan as u8;
             assert_eq!(is_defined(Inst::Unary(op, 0), DType::I32), whole, "{op:?}");
         }
-        for &op in Binary::ALL {
+        for &op in Binary::ALL.iter().filter(|&&op| op != Binary::Complex) {
             let bits = op as u8 >= Binary::BitAnd as u8;
             assert_eq!(is_defined(Inst::Binary(op, 0, 0), DType::F64), !bits, "{op:?}");
             let real = (Binary::Atan2 as u8..=Binary::Polygamma as u8).contains(&(op as u8));

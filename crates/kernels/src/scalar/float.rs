@@ -1,5 +1,6 @@
 //! What each operation means for `f32` and `f64`.
 
+use std::f64::consts::PI;
 use std::ops::{Add, Div, Mul, Neg, Rem, Sub};
 
 use fluvial_tensor::Element;
@@ -139,6 +140,18 @@ pub(crate) fn unary<T: Float, V: VisitUnary<T>>(op: Unary, visitor: V) -> Option
         Unary::IsNan => visitor.visit(|x: T| truth(is_nan(x))),
         Unary::IsInf => visitor.visit(|x: T| truth(x.abs() == T::INFINITY)),
         Unary::IsFinite => visitor.visit(|x: T| truth(x.abs() < T::INFINITY)),
+        Unary::Angle => visitor.visit(|x: T| match x < T::ZERO {
+            true => T::from_f64(PI),
+            false => {
+                if is_nan(x) {
+                    x
+                } else {
+                    T::ZERO
+                }
+            }
+        }),
+        Unary::Conj | Unary::RealPart => visitor.visit(|x: T| x),
+        Unary::ImagPart => visitor.visit(|_: T| T::ZERO),
         Unary::BitNot => return None,
     })
 }
@@ -178,6 +191,7 @@ pub(crate) fn binary<T: Float, V: VisitBinary<T>>(op: Binary, visitor: V) -> Opt
         Binary::Or => visitor.visit(|a, b| truth((a != T::ZERO) | (b != T::ZERO))),
         Binary::Xor => visitor.visit(|a, b| truth((a != T::ZERO) ^ (b != T::ZERO))),
         Binary::BitAnd | Binary::BitOr | Binary::BitXor | Binary::Shl | Binary::Shr => return None,
+        Binary::Complex => return None,
     })
 }
 
@@ -323,6 +337,17 @@ mod tests {
             Unary::IsNan => truth(x.is_nan()),
             Unary::IsInf => truth(x.is_infinite()),
             Unary::IsFinite => truth(x.is_finite()),
+            Unary::Angle => {
+                if x.is_nan() {
+                    x
+                } else if x < 0.0 {
+                    PI
+                } else {
+                    0.0
+                }
+            }
+            Unary::Conj | Unary::RealPart => x,
+            Unary::ImagPart => 0.0,
             Unary::BitNot => unreachable!("not for floats"),
         }
     }
@@ -389,7 +414,8 @@ mod tests {
             SPECIAL.iter().flat_map(|&a| SPECIAL.map(|b| (a, b))).collect();
         let mut quarter = || (rng.uniform(-3.0, 3.0) * 64.0).round() / 64.0;
         pairs.extend((0..300).map(|_| (quarter(), quarter())));
-        for &op in Binary::ALL.iter().filter(|&&op| (op as u8) < Binary::BitAnd as u8) {
+        let reals = |op: &&Binary| (**op as u8) < Binary::BitAnd as u8 && **op != Binary::Complex;
+        for &op in Binary::ALL.iter().filter(reals) {
             for &(a, b) in &pairs {
                 let infinite = a.is_infinite() || b.is_infinite();
                 if matches!(op, Binary::Rem | Binary::FloorDiv) && (infinite || b == 0.0) {

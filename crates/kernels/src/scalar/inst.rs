@@ -123,7 +123,7 @@ macro_rules! method {
 }
 
 operations! {
-    /// Operations on one value. Those from [`Sqrt`](Unary::Sqrt) to [`TanhShrink`](Unary::TanhShrink) and
+    /// Operations on one value. Those from [`Sqrt`](Unary::Sqrt) to [`Angle`](Unary::Angle) and
     /// [`Recip`](Unary::Recip) are defined for floats only, [`BitNot`](Unary::BitNot) for integers only.
     Unary {
         /// `-x`; integers wrap.
@@ -194,6 +194,8 @@ operations! {
         GeluTanh gelu_tanh,
         /// `x - tanh(x)`, accurate near zero.
         TanhShrink tanh_shrink,
+        /// The angle of a complex number; 0 or pi for a real one.
+        Angle angle,
         /// The largest whole number not above `x`.
         Floor floor,
         /// The smallest whole number not below `x`.
@@ -214,6 +216,12 @@ operations! {
         IsInf is_inf,
         /// 1 where `x` is neither NaN nor an infinity, else 0.
         IsFinite is_finite,
+        /// The complex conjugate.
+        Conj conj,
+        /// The real part.
+        RealPart real_part,
+        /// The imaginary part.
+        ImagPart imag_part,
     }
 }
 
@@ -274,6 +282,8 @@ operations! {
         Or or,
         /// Logical exclusive or: 1 where exactly one is not 0, else 0.
         Xor xor,
+        /// The complex number with the real parts of `a` and `b` as its parts. Only complex types have it.
+        Complex complex,
         /// The bits that both have.
         BitAnd bit_and,
         /// The bits that one at least has.

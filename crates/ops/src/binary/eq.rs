@@ -17,7 +17,7 @@ pub fn eq(a: &Var, b: &Var) -> Result<Var> {
 
 /// The op behind [`eq`].
 pub static EQ: Elementwise =
-    Elementwise::binary_flat("eq", |a, b| a.eq(b)).domain(Domain::Any).gives_bool();
+    Elementwise::binary_flat("eq", |a, b| a.eq(b)).domain(Domain::Any).gives_bool().complex();
 
 /// What readers of programs and the battery know of it.
 pub const DEF: OpDef = OpDef::fixed(

@@ -16,8 +16,10 @@ pub fn logical_and(a: &Var, b: &Var) -> Result<Var> {
 }
 
 /// The op behind [`logical_and`].
-pub static LOGICAL_AND: Elementwise =
-    Elementwise::binary_flat("logical_and", |a, b| a.and(b)).domain(Domain::Any).gives_bool();
+pub static LOGICAL_AND: Elementwise = Elementwise::binary_flat("logical_and", |a, b| a.and(b))
+    .domain(Domain::Any)
+    .gives_bool()
+    .complex();
 
 /// What readers of programs and the battery know of it.
 pub const DEF: OpDef = OpDef::fixed(

@@ -16,8 +16,10 @@ pub fn logical_or(a: &Var, b: &Var) -> Result<Var> {
 }
 
 /// The op behind [`logical_or`].
-pub static LOGICAL_OR: Elementwise =
-    Elementwise::binary_flat("logical_or", |a, b| a.or(b)).domain(Domain::Any).gives_bool();
+pub static LOGICAL_OR: Elementwise = Elementwise::binary_flat("logical_or", |a, b| a.or(b))
+    .domain(Domain::Any)
+    .gives_bool()
+    .complex();
 
 /// What readers of programs and the battery know of it.
 pub const DEF: OpDef = OpDef::fixed(

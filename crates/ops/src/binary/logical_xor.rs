@@ -16,8 +16,10 @@ pub fn logical_xor(a: &Var, b: &Var) -> Result<Var> {
 }
 
 /// The op behind [`logical_xor`].
-pub static LOGICAL_XOR: Elementwise =
-    Elementwise::binary_flat("logical_xor", |a, b| a.xor(b)).domain(Domain::Any).gives_bool();
+pub static LOGICAL_XOR: Elementwise = Elementwise::binary_flat("logical_xor", |a, b| a.xor(b))
+    .domain(Domain::Any)
+    .gives_bool()
+    .complex();
 
 /// What readers of programs and the battery know of it.
 pub const DEF: OpDef = OpDef::fixed(

@@ -17,7 +17,7 @@ pub fn ne(a: &Var, b: &Var) -> Result<Var> {
 
 /// The op behind [`ne`].
 pub static NE: Elementwise =
-    Elementwise::binary_flat("ne", |a, b| a.ne(b)).domain(Domain::Any).gives_bool();
+    Elementwise::binary_flat("ne", |a, b| a.ne(b)).domain(Domain::Any).gives_bool().complex();
 
 /// What readers of programs and the battery know of it.
 pub const DEF: OpDef = OpDef::fixed(

@@ -30,12 +30,16 @@ pub static POW: Elementwise = Elementwise::binary(
         // which the formulas would give as zero times infinity.
         let base = |slope: Var| where_(&eq(&b, &zero)?, &zero, &slope);
         let exponent = || {
-            let flat = logical_and(&eq(&a, &zero)?, &ge(&b, &zero)?)?;
+            let flat = match b.dtype().is_complex() {
+                true => eq(&a, &zero)?,
+                false => logical_and(&eq(&a, &zero)?, &ge(&b, &zero)?)?,
+            };
             (p.dy() * p.y(0) * log(&where_(&flat, &a.literal(1.0), &a)?)?).check()
         };
         grads![p => base(p.dy() * &b * pow(&a, &(&b - 1.0))?), exponent()]
     },
-);
+)
+.analytic();
 
 /// What readers of programs and the battery know of it.
 pub const DEF: OpDef = OpDef::fixed(

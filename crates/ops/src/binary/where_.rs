@@ -27,7 +27,8 @@ pub static WHERE: Elementwise = Elementwise::ternary(
     },
 )
 .domain(Domain::Any)
-.masks(0b1);
+.masks(0b1)
+.complex();
 
 /// What readers of programs and the battery know of it.
 pub const DEF: OpDef = OpDef::fixed(

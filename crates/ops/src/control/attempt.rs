@@ -137,6 +137,10 @@ impl Op for Attempt {
         Arity::Exactly(self.blocks.first().map_or(0, |block| block.n_params))
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Any
+    }
+
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         let [body, otherwise] = &self.blocks[..] else {
             return Err(Error::program("an attempt has two blocks"));

@@ -109,6 +109,10 @@ impl Op for AttemptGrad {
         Arity::Exactly(self.n_inputs() + self.given.len() + self.summed.len())
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Any
+    }
+
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         let (own, rest) = inputs.split_at(self.n_inputs());
         let (cotangents, sums) = rest.split_at(self.given.len());

@@ -32,6 +32,10 @@ impl Op for ByPhase {
         Arity::Exactly(2)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Any
+    }
+
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         match inputs[0] == inputs[1] {
             true => Ok(smallvec![*inputs[0]]),

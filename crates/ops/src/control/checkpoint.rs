@@ -45,6 +45,10 @@ impl Op for Checkpoint {
         Arity::Exactly(self.block.n_params)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Any
+    }
+
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         Ok(super::cond::result_types(&self.block, inputs)?.into_iter().collect())
     }

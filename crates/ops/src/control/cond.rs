@@ -123,6 +123,10 @@ impl Op for Cond {
         Arity::Exactly(1 + self.branches.first().map_or(0, |block| block.n_params))
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Any
+    }
+
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         let [then, otherwise] = &self.branches[..] else {
             return Err(Error::program("a condition has two branches"));

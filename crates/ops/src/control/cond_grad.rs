@@ -11,7 +11,7 @@ pub(super) fn with_reverse(op: &Cond, wanted: &[bool], given: &[bool]) -> Result
         let is_given = |result: &usize| {
             let ty = op.branches[branch].types[op.branches[branch].results[*result] as usize];
             let output = op.output(branch, *result);
-            ty.is_float() && output.is_ok_and(|i| given.get(i).copied().unwrap_or(false))
+            ty.is_inexact() && output.is_ok_and(|i| given.get(i).copied().unwrap_or(false))
         };
         (0..op.branches[branch].results.len()).filter(is_given).collect::<Vec<_>>()
     };

@@ -239,6 +239,10 @@ impl Op for ForEach {
         Arity::Exactly(1 + self.body.n_params.saturating_sub(self.fields.len()))
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Any
+    }
+
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         let n_fields = self.fields.len();
         if self.body.n_params < n_fields + self.n_carried

@@ -23,6 +23,10 @@ impl Op for RaiseAgain {
         Arity::Exactly(1)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Any
+    }
+
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         super::while_loop::is_condition(inputs[0]).map(|()| smallvec![])
     }

@@ -135,7 +135,7 @@ fn active_params(op: &While, wanted: &[bool]) -> Vec<bool> {
             let from_inputs = call.inputs.iter().any(|&id| depends[id as usize])
                 && !matches!(call.op.grad(), Grad::Stop);
             for id in call.outputs() {
-                depends[id as usize] = from_inputs && body.types[id as usize].is_float();
+                depends[id as usize] = from_inputs && body.types[id as usize].is_inexact();
             }
         }
         let mut grew = false;

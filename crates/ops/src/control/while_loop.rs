@@ -93,7 +93,7 @@ pub fn while_of(first: &Var, init: &[&Var], body: Traced) -> Result<Vec<Var>> {
     let mut inputs = vec![first];
     inputs.extend(init.iter().copied().chain(&closed.entries).chain(&closed.captures));
     let is_same = |&(i, j): &(usize, usize)| {
-        inputs[1 + i].ty().is_float() && same_value(inputs[1 + i], inputs[1 + j])
+        inputs[1 + i].ty().is_inexact() && same_value(inputs[1 + i], inputs[1 + j])
     };
     let last_of = |i: usize| (i + 1..body.n_params).rev().map(|j| (i, j)).find(is_same);
     let same = (0..n_carried).filter_map(last_of).map(|(i, j)| vec![i, j]).collect();
@@ -204,6 +204,10 @@ impl While {
 impl Op for While {
     fn arity(&self) -> Arity {
         Arity::Exactly(1 + self.body.n_params)
+    }
+
+    fn takes(&self) -> Takes {
+        Takes::Any
     }
 
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {

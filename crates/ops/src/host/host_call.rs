@@ -70,6 +70,10 @@ impl Op for HostCall {
         Arity::AtLeast(0)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Any
+    }
+
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         match inputs.iter().chain(&self.outputs.iter().collect::<Vec<_>>()).any(|ty| ty.is_list()) {
             true => Err(Error::dtype("functions of the host take and return tensors")),

@@ -40,6 +40,10 @@ impl Op for Load {
         Arity::Exactly(0)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Any
+    }
+
     fn infer(&self, _: &[&Type]) -> Result<Types> {
         if format(&self.path)? == Format::Npy && self.name.is_some() {
             return Err(Error::argument("a `.npy` file has no names"));

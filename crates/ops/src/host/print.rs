@@ -160,6 +160,10 @@ impl Op for Print {
         Arity::Exactly(1)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Any
+    }
+
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         Ok(smallvec![*inputs[0]])
     }
@@ -182,7 +186,9 @@ impl Op for Print {
 
     fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
         let ty = inputs[0];
-        if self.first_n.is_some() || ty.is_list() || ty.dtype() == DType::U64 {
+        let is_other =
+            ty.dtype().is_complex() || ty.dtype().is_stored() || ty.dtype() == DType::U64;
+        if self.first_n.is_some() || ty.is_list() || is_other {
             return Ok(None);
         }
         let (own, kind) = match ty.dtype() {

@@ -42,6 +42,10 @@ impl Op for PrintGrad {
         Arity::Exactly(1)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Any
+    }
+
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         match inputs[0].is_float() {
             true => Ok(smallvec![*inputs[0]]),

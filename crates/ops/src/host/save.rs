@@ -61,6 +61,10 @@ impl Op for Save {
         Arity::AtLeast(1)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Any
+    }
+
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         let format = format(&self.path)?;
         if inputs.iter().any(|ty| ty.is_list()) {

@@ -44,6 +44,10 @@ impl Op for Gather {
         Arity::Exactly(2)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Any
+    }
+
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         let (x, index) = (inputs[0], inputs[1]);
         if x.is_list() {

@@ -61,6 +61,10 @@ impl Op for IndexAdd {
         Arity::Exactly(2)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Complex
+    }
+
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         if inputs[0].is_list() || inputs[0].dtype().is_bool() {
             return Err(Error::dtype("only numbers can be added up"));

@@ -40,6 +40,10 @@ impl Op for IndexPut {
         Arity::Exactly(3)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Any
+    }
+
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         let (x, index, updates) = (inputs[0], inputs[1], inputs[2]);
         if x.is_list() || updates.is_list() {

@@ -34,6 +34,10 @@ impl Op for MergeRows {
         Arity::Exactly(3)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Any
+    }
+
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         let (mask, yes, no) = (inputs[0], inputs[1], inputs[2]);
         is_mask(mask)?;

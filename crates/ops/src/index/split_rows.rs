@@ -42,6 +42,10 @@ impl Op for SplitRows {
         Arity::Exactly(2)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Any
+    }
+
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         let (mask, x) = (inputs[0], inputs[1]);
         is_mask(mask)?;

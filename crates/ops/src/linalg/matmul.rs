@@ -87,6 +87,10 @@ impl Op for Matmul {
         Arity::Exactly(2)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Analytic
+    }
+
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         let (a, b) = (inputs[0], inputs[1]);
         if a.is_list() || b.is_list() || a.rank() == 0 || b.rank() == 0 {

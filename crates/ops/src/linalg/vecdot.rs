@@ -4,7 +4,7 @@ use crate::prelude::*;
 use crate::sum;
 
 /// The sum of the products of `a` and `b` along an axis, counted from the back if negative; the
-/// other axes are broadcast.
+/// other axes are broadcast. Of complex numbers those of `a` are conjugated.
 ///
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;
@@ -30,5 +30,5 @@ pub fn vecdot(a: &Var, b: &Var, axis: i64) -> Result<Var> {
     if n != m {
         return Err(fault(Error::shape(format!("the vectors have {n} and {m} elements"))));
     }
-    sum(&mul(&a, &b)?, &[axis], false)
+    sum(&mul(&conj(&a)?, &b)?, &[axis], false)
 }

@@ -56,6 +56,10 @@ impl Op for ListGet {
         Arity::Exactly(2)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Any
+    }
+
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         let element = element_of(inputs[0], inputs[1])?;
         if self.is_uniform || element.is_list() {

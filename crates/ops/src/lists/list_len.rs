@@ -19,6 +19,10 @@ impl Op for ListLen {
         Arity::Exactly(1)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Any
+    }
+
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         match inputs[0].is_list() {
             true => Ok(smallvec![Type::scalar(DType::I64)]),

@@ -21,6 +21,10 @@ impl Op for ListNew {
         Arity::Exactly(0)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Any
+    }
+
     fn infer(&self, _: &[&Type]) -> Result<Types> {
         Ok(smallvec![self.element.list_of()?])
     }

@@ -23,6 +23,10 @@ impl Op for ListPop {
         Arity::Exactly(1)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Any
+    }
+
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         match inputs[0].element() {
             Some(element) => Ok(smallvec![*inputs[0], element]),

@@ -20,6 +20,10 @@ impl Op for ListPush {
         Arity::Exactly(2)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Any
+    }
+
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         let Some(element) = inputs[0].element() else {
             return Err(Error::dtype(format!("expected a list, found {}", inputs[0])));

@@ -29,6 +29,10 @@ impl Op for ListSet {
         Arity::Exactly(3)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Any
+    }
+
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         let element = element_of(inputs[0], inputs[1])?;
         if !fits(&element, inputs[2]) {

@@ -27,6 +27,10 @@ impl Op for ListStack {
         Arity::Exactly(1)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Any
+    }
+
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         let Some(element) = inputs[0].element().filter(|element| !element.is_list()) else {
             return Err(Error::dtype(format!("expected a list of tensors, found {}", inputs[0])));

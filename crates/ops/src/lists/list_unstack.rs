@@ -25,6 +25,10 @@ impl Op for ListUnstack {
         Arity::Exactly(1)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Any
+    }
+
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         if inputs[0].is_list() || inputs[0].rank() == 0 {
             return Err(Error::shape(format!("expected at least one axis, found {}", inputs[0])));

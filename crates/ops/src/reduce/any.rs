@@ -32,6 +32,10 @@ impl Op for Any {
         Arity::Exactly(1)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Complex
+    }
+
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         Reduction::new(&self.axes, self.keepdims, inputs[0])?.infer(DType::Bool)
     }

@@ -169,7 +169,7 @@ pub(crate) fn number(value: f64, dtype: DType) -> Result<Var> {
 #[track_caller]
 pub(super) fn widened(x: &Var) -> Result<(Var, DType)> {
     match x.dtype() {
-        DType::F32 | DType::F64 => Ok((x.clone(), x.dtype())),
+        DType::F32 | DType::F64 | DType::C64 | DType::C128 => Ok((x.clone(), x.dtype())),
         narrow if narrow.is_float() => Ok((cast(x, DType::F32)?, narrow)),
         _ => Ok((cast(x, DType::F32)?, DType::F32)),
     }

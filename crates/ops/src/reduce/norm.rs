@@ -28,7 +28,8 @@ pub fn norm(x: &Var, p: f64, axes: &[i64], keepdims: bool) -> Result<Var> {
         let reduction = Reduction::new(axes, keepdims, &ty[0])?;
         if p.is_infinite() { reduction.not_empty("extreme") } else { Ok(()) }
     })?;
-    let (x, dtype) = widened(x)?;
+    // Of complex numbers only the sizes count.
+    let (x, dtype) = widened(&if x.dtype().is_complex() { abs(x)? } else { x.clone() })?;
     let found = if p == f64::INFINITY {
         max(&abs(&x)?, axes, keepdims)
     } else if p == f64::NEG_INFINITY {

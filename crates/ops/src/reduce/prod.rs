@@ -35,6 +35,10 @@ impl Op for Prod {
         Arity::Exactly(1)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Analytic
+    }
+
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         let dtype = summed(inputs[0].dtype());
         Reduction::new(&self.axes, self.keepdims, inputs[0])?.infer(dtype)

@@ -32,6 +32,10 @@ impl Op for Sum {
         Arity::Exactly(1)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Complex
+    }
+
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         let dtype = summed(inputs[0].dtype());
         Reduction::new(&self.axes, self.keepdims, inputs[0])?.infer(dtype)

@@ -6,10 +6,11 @@ use crate::binary::maximum;
 use crate::dim_size;
 use crate::prelude::*;
 use crate::shape::derived::judged;
+use crate::unary::abs;
 
 /// The variance over some axes; over all, if none are named: the sum of squared distances from the
 /// mean, divided by the number of elements less `correction` (zero for that of the elements themselves,
-/// one to estimate that of a population). Integers become `f32`.
+/// one to estimate that of a population). Integers become `f32`; of complex numbers it is real.
 ///
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;
@@ -53,9 +54,12 @@ fn variance(
         false => Err(Error::argument(format!("{correction} is no correction"))),
     })?;
     let (x, dtype) = widened(x)?;
-    let distance = &x - mean(&x, axes, true)?;
+    let mut distance = (&x - mean(&x, axes, true)?).check()?;
+    if dtype.is_complex() {
+        distance = abs(&distance)?;
+    }
     let total = sum(&(&distance * &distance), axes, keepdims)?;
-    let count = dim_size(reduction.count()?, x.dtype())?;
-    let degrees = maximum(&(count - correction), &number(0.0, x.dtype())?)?;
-    Ok((div(&total, &degrees)?, dtype))
+    let count = dim_size(reduction.count()?, distance.dtype())?;
+    let degrees = maximum(&(count - correction), &number(0.0, distance.dtype())?)?;
+    Ok((div(&total, &degrees)?, dtype.real()))
 }

@@ -32,6 +32,10 @@ impl Op for Cumsum {
         Arity::Exactly(1)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Complex
+    }
+
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         scanned(self.axis, inputs[0])?;
         Ok(smallvec![inputs[0].with_dtype(summed(inputs[0].dtype()))])

@@ -36,6 +36,10 @@ impl Op for LinearScan {
         Arity::Exactly(2)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Analytic
+    }
+
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         scanned(self.axis, inputs[0])?;
         if inputs[0] != inputs[1] {
@@ -45,7 +49,7 @@ impl Op for LinearScan {
             ))
             .remedy("expand and cast them to one type"));
         }
-        match inputs[0].is_float() {
+        match inputs[0].is_inexact() {
             true => Ok(smallvec![*inputs[0]]),
             false => Err(Error::dtype(format!("expected floats, found {}", inputs[0]))),
         }

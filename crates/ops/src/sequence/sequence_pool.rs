@@ -74,7 +74,7 @@ pub fn sequence_pool(x: &Var, lengths: &Var, options: SequencePoolOptions) -> Re
                 SequencePooling::Sqrt => div(&sums, &sqrt(&counts()?)?)?,
                 _ => sums,
             };
-            match pad_value.to_f64() == 0.0 {
+            match pad_value.is_exact() && pad_value.to_f64() == 0.0 {
                 true => Ok(pooled),
                 false => {
                     let pad = fill(pad_value, &Type::scalar(pooled.dtype()))?;

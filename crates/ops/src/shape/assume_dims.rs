@@ -33,6 +33,10 @@ impl Op for AssumeDims {
         Arity::Exactly(1)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Any
+    }
+
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         let possible = |(&a, &b): (&Dim, &Dim)| a == b || a.is_symbolic() || b.is_symbolic();
         let fits = inputs[0].rank() == self.dims.len()

@@ -29,6 +29,10 @@ impl Op for Concat {
         Arity::AtLeast(1)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Any
+    }
+
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         let first = inputs[0];
         if let Some(list) = inputs.iter().find(|ty| ty.is_list()) {

@@ -76,6 +76,10 @@ impl Op for DiagEmbed {
         Arity::Exactly(1)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Any
+    }
+
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         let Some((&len, others)) = inputs[0].dims().split_last() else {
             return Err(Error::shape("a scalar is no diagonal"));

@@ -46,6 +46,10 @@ impl Op for DimSize {
         Arity::Exactly(0)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Any
+    }
+
     fn infer(&self, _: &[&Type]) -> Result<Types> {
         Ok(smallvec![Type::scalar(self.dtype)])
     }

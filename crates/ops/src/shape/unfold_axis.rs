@@ -49,6 +49,10 @@ impl Op for UnfoldAxis {
         Arity::Exactly(1)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Any
+    }
+
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         if inputs[0].is_list() {
             return Err(Error::dtype("a list has no axes"));

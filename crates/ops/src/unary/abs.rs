@@ -18,7 +18,9 @@ pub fn abs(x: &Var) -> Result<Var> {
 
 /// The op behind [`abs`].
 pub static ABS: Elementwise =
-    Elementwise::unary("abs", |x| x.abs(), Keeps::INPUTS, |p| grads![p => p.dy() * sign(&p.x(0))?]);
+    Elementwise::unary("abs", |x| x.abs(), Keeps::INPUTS, |p| grads![p => p.dy() * sign(&p.x(0))?])
+        .complex()
+        .gives_part();
 
 /// What readers of programs and the battery know of it.
 pub const DEF: OpDef = OpDef::fixed(

@@ -23,10 +23,15 @@ pub static ACOSH: Elementwise = Elementwise::unary(
     Keeps::INPUTS,
     |p| {
         let x = p.x(0);
+        if x.dtype().is_complex() {
+            // The product of the roots has another cut than the root of the product.
+            return grads![p => p.dy() * rsqrt(&(&x - 1.0))? * rsqrt(&(&x + 1.0))?];
+        }
         grads![p => p.dy() * rsqrt(&((&x - 1.0) * (&x + 1.0)))?]
     },
 )
-.domain(Domain::Float);
+.domain(Domain::Float)
+.analytic();
 
 /// What readers of programs and the battery know of it.
 pub const DEF: OpDef = OpDef::fixed(

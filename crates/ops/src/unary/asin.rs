@@ -26,7 +26,8 @@ pub static ASIN: Elementwise = Elementwise::unary(
         grads![p => p.dy() * rsqrt(&((1.0 - &x) * (1.0 + &x)))?]
     },
 )
-.domain(Domain::Float);
+.domain(Domain::Float)
+.analytic();
 
 /// What readers of programs and the battery know of it.
 pub const DEF: OpDef = OpDef::fixed(

@@ -25,7 +25,8 @@ pub static ATANH: Elementwise = Elementwise::unary(
         grads![p => p.dy() / ((1.0 - &x) * (1.0 + &x))]
     },
 )
-.domain(Domain::Float);
+.domain(Domain::Float)
+.analytic();
 
 /// What readers of programs and the battery know of it.
 pub const DEF: OpDef = OpDef::fixed(

@@ -18,7 +18,8 @@ pub fn exp(x: &Var) -> Result<Var> {
 /// The op behind [`exp`].
 pub static EXP: Elementwise =
     Elementwise::unary("exp", |x| x.exp(), Keeps::OUTPUTS, |p| grads![p => p.dy() * p.y(0)])
-        .domain(Domain::Float);
+        .domain(Domain::Float)
+        .analytic();
 
 /// What readers of programs and the battery know of it.
 pub const DEF: OpDef = OpDef::fixed(

@@ -16,8 +16,10 @@ pub fn isfinite(x: &Var) -> Result<Var> {
 }
 
 /// The op behind [`isfinite`].
-pub static ISFINITE: Elementwise =
-    Elementwise::unary_flat("isfinite", |x| x.is_finite()).domain(Domain::Any).gives_bool();
+pub static ISFINITE: Elementwise = Elementwise::unary_flat("isfinite", |x| x.is_finite())
+    .domain(Domain::Any)
+    .gives_bool()
+    .complex();
 
 /// What readers of programs and the battery know of it.
 pub const DEF: OpDef = OpDef::fixed(

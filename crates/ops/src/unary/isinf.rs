@@ -17,7 +17,7 @@ pub fn isinf(x: &Var) -> Result<Var> {
 
 /// The op behind [`isinf`].
 pub static ISINF: Elementwise =
-    Elementwise::unary_flat("isinf", |x| x.is_inf()).domain(Domain::Any).gives_bool();
+    Elementwise::unary_flat("isinf", |x| x.is_inf()).domain(Domain::Any).gives_bool().complex();
 
 /// What readers of programs and the battery know of it.
 pub const DEF: OpDef = OpDef::fixed(

@@ -17,7 +17,7 @@ pub fn isnan(x: &Var) -> Result<Var> {
 
 /// The op behind [`isnan`].
 pub static ISNAN: Elementwise =
-    Elementwise::unary_flat("isnan", |x| x.is_nan()).domain(Domain::Any).gives_bool();
+    Elementwise::unary_flat("isnan", |x| x.is_nan()).domain(Domain::Any).gives_bool().complex();
 
 /// What readers of programs and the battery know of it.
 pub const DEF: OpDef = OpDef::fixed(

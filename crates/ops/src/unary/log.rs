@@ -18,7 +18,8 @@ pub fn log(x: &Var) -> Result<Var> {
 /// The op behind [`log`].
 pub static LOG: Elementwise =
     Elementwise::unary("log", |x| x.log(), Keeps::INPUTS, |p| grads![p => p.dy() / p.x(0)])
-        .domain(Domain::Float);
+        .domain(Domain::Float)
+        .analytic();
 
 /// What readers of programs and the battery know of it.
 pub const DEF: OpDef = OpDef::fixed(

@@ -24,7 +24,8 @@ pub static LOG10: Elementwise = Elementwise::unary(
     Keeps::INPUTS,
     |p| grads![p => p.dy() / (p.x(0) * LN_10)],
 )
-.domain(Domain::Float);
+.domain(Domain::Float)
+.analytic();
 
 /// What readers of programs and the battery know of it.
 pub const DEF: OpDef = OpDef::fixed(

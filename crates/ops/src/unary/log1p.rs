@@ -22,7 +22,8 @@ pub static LOG1P: Elementwise = Elementwise::unary(
     Keeps::INPUTS,
     |p| grads![p => p.dy() / (p.x(0) + 1.0)],
 )
-.domain(Domain::Float);
+.domain(Domain::Float)
+.analytic();
 
 /// What readers of programs and the battery know of it.
 pub const DEF: OpDef = OpDef::fixed(

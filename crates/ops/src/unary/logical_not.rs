@@ -17,7 +17,7 @@ pub fn logical_not(x: &Var) -> Result<Var> {
 
 /// The op behind [`logical_not`].
 pub static LOGICAL_NOT: Elementwise =
-    Elementwise::unary_flat("logical_not", |x| x.not()).domain(Domain::Any).gives_bool();
+    Elementwise::unary_flat("logical_not", |x| x.not()).domain(Domain::Any).gives_bool().complex();
 
 /// What readers of programs and the battery know of it.
 pub const DEF: OpDef = OpDef::fixed(

@@ -16,7 +16,7 @@ pub fn round(x: &Var) -> Result<Var> {
 }
 
 /// The op behind [`round`].
-pub static ROUND: Elementwise = Elementwise::unary_flat("round", |x| x.round());
+pub static ROUND: Elementwise = Elementwise::unary_flat("round", |x| x.round()).complex();
 
 /// What readers of programs and the battery know of it.
 pub const DEF: OpDef = OpDef::fixed(

@@ -22,7 +22,8 @@ pub static RSQRT: Elementwise = Elementwise::unary(
     Keeps::OUTPUTS,
     |p| grads![p => p.dy() * p.y(0) * p.y(0) * p.y(0) * -0.5],
 )
-.domain(Domain::Float);
+.domain(Domain::Float)
+.analytic();
 
 /// What readers of programs and the battery know of it.
 pub const DEF: OpDef = OpDef::fixed(

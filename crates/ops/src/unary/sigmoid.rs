@@ -24,7 +24,8 @@ pub static SIGMOID: Elementwise = Elementwise::unary(
     Keeps::OUTPUTS,
     |p| grads![p => p.dy() * p.y(0) * (1.0 - p.y(0))],
 )
-.domain(Domain::Float);
+.domain(Domain::Float)
+.analytic();
 
 /// `1 / (1 + exp(-x))`.
 pub(crate) const FORM: Form = Form { name: "sigmoid", ends: &["div", "reciprocal"], find: spelled };

@@ -1,8 +1,10 @@
 //! `sign`: the sign.
 
+use super::abs;
 use crate::prelude::*;
+use crate::{eq, where_};
 
-/// The sign: -1, 0 or 1.
+/// The sign: -1, 0 or 1; of a complex number the one of size 1 in its direction.
 ///
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;
@@ -12,7 +14,13 @@ use crate::prelude::*;
 /// ```
 #[track_caller]
 pub fn sign(x: &Var) -> Result<Var> {
-    bind1(&SIGN, &[x])
+    if !x.dtype().is_complex() {
+        return bind1(&SIGN, &[x]);
+    }
+    let _line = at(scope::user_line());
+    let size = abs(x)?;
+    let is_zero = eq(&size, &size.literal(0.0))?;
+    div(x, &where_(&is_zero, &size.literal(1.0), &size)?)
 }
 
 /// The op behind [`sign`].

@@ -19,7 +19,8 @@ pub fn sin(x: &Var) -> Result<Var> {
 /// The op behind [`sin`].
 pub static SIN: Elementwise =
     Elementwise::unary("sin", |x| x.sin(), Keeps::INPUTS, |p| grads![p => p.dy() * cos(&p.x(0))?])
-        .domain(Domain::Float);
+        .domain(Domain::Float)
+        .analytic();
 
 /// What readers of programs and the battery know of it.
 pub const DEF: OpDef = OpDef::fixed(

@@ -17,7 +17,8 @@ pub fn square(x: &Var) -> Result<Var> {
 
 /// The op behind [`square`].
 pub static SQUARE: Elementwise =
-    Elementwise::unary("square", |x| x * x, Keeps::INPUTS, |p| grads![p => p.dy() * p.x(0) * 2.0]);
+    Elementwise::unary("square", |x| x * x, Keeps::INPUTS, |p| grads![p => p.dy() * p.x(0) * 2.0])
+        .analytic();
 
 /// What readers of programs and the battery know of it.
 pub const DEF: OpDef = OpDef::fixed(

@@ -1,6 +1,6 @@
 //! What parameters are made of: values or sizes, initialisers, attributes.
 
-use fluvial::core::{self, DType, Error, Var};
+use fluvial::core::{DType, Error, Var};
 use fluvial::init::Initializer;
 use fluvial::nn::ParamAttr;
 use pyo3::exceptions::PyTypeError;
@@ -79,7 +79,7 @@ fn sizes(shape: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
 /// An initialiser from what Python has for one: a number, a value, or a function of shape and dtype.
 fn initializer(init: &Bound<'_, PyAny>) -> PyResult<Initializer> {
     if let Some(number) = Number::of(init)? {
-        return Ok(Initializer::Constant(core::Number::from(number).to_f64()));
+        return Ok(Initializer::Constant(number.to_f64()?));
     }
     if let Some(stated) = crate::initializer::stated(init)? {
         return Ok(stated);

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fluvial_core::{
-    Arity, Attributes, Attrs, Error, Grad, Keeps, Op, OpRef, Pull, Result, Sum, Type, Types, Value,
-    Values, Var, is_recording, nothing,
+    Arity, Attributes, Attrs, Error, Grad, Keeps, Op, OpRef, Pull, Result, Sum, Takes, Type, Types,
+    Value, Values, Var, is_recording, nothing,
 };
 
 use super::derivatives::{Asked, Derivatives, Linear, Way};
@@ -198,6 +198,10 @@ impl Attributes for Applied {
 impl Op for Applied {
     fn arity(&self) -> Arity {
         Arity::AtLeast(0)
+    }
+
+    fn takes(&self) -> Takes {
+        Takes::Any
     }
 
     fn infer(&self, _: &[&Type]) -> Result<Types> {

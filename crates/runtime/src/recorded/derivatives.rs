@@ -59,7 +59,7 @@ impl Derivatives {
     pub fn new(program: &Program, outputs: &[&str], options: &Options) -> Result<Derivatives> {
         let function = program.stateless(outputs)?;
         let types: Vec<Type> = function.block.result_types().copied().collect();
-        let floats: Vec<usize> = (0..outputs.len()).filter(|&i| types[i].is_float()).collect();
+        let floats: Vec<usize> = (0..outputs.len()).filter(|&i| types[i].is_inexact()).collect();
         let influence = |i: usize| match floats.contains(&i) {
             true => function.block.influences(&[i]),
             false => vec![false; function.block.n_params],
@@ -115,7 +115,7 @@ impl Derivatives {
                 && call.op.blocks().is_empty()
                 && call.inputs.iter().any(|&id| depends[id as usize]);
             for id in call.outputs() {
-                depends[id as usize] = passes && block.types[id as usize].is_float();
+                depends[id as usize] = passes && block.types[id as usize].is_inexact();
             }
         }
         block.results.get(output).is_none_or(|&id| depends[id as usize])
@@ -254,7 +254,8 @@ pub(super) struct Backward {
 
 impl Linear {
     fn new(of: &Derivatives, asked: &Asked) -> Result<Linear> {
-        let is_wanted = |&i: &usize| of.function.block.types[i].is_float() && of.taken.contains(&i);
+        let is_wanted =
+            |&i: &usize| of.function.block.types[i].is_inexact() && of.taken.contains(&i);
         let wrt: Vec<usize> = asked.wanted.iter().copied().filter(is_wanted).collect();
         // What cannot be run again cannot be asked twice what it needs: each output has a way of its own.
         let groups: Vec<Vec<usize>> = match of.can_repeat() {

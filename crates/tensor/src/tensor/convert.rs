@@ -40,7 +40,8 @@ impl Tensor {
                 1 => self.gather_into(to, |bits: u8| bits),
                 2 => self.gather_into(to.cast(), |bits: u16| bits),
                 4 => gather_words(self.data_ptr().cast(), &self.layout, to.cast()),
-                _ => self.gather_into(to.cast(), |bits: u64| bits),
+                8 => self.gather_into(to.cast(), |bits: u64| bits),
+                _ => self.gather_into(to.cast(), |bits: [u64; 2]| bits),
             }
         }
         Ok(out)

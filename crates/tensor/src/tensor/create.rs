@@ -101,7 +101,7 @@ impl Tensor {
         let Some(data) = NonNull::new(ptr.cast_mut()) else {
             return Err(Error::argument("the memory of a tensor is a null pointer"));
         };
-        if !data.addr().get().is_multiple_of(dtype.size()) {
+        if !data.addr().get().is_multiple_of(dtype.align()) {
             return Err(Error::argument(format!("the memory is not aligned for {dtype}"))
                 .remedy("copy it to aligned memory first"));
         }
@@ -197,7 +197,7 @@ mod tests {
                 let empty = Tensor::empty(dtype, dims).unwrap();
                 assert_eq!(empty.ty(), crate::Type::of(dtype, dims).unwrap());
                 assert!(empty.is_contiguous() && empty.is_unique());
-                assert_eq!(empty.data_ptr().addr() % dtype.size(), 0);
+                assert_eq!(empty.data_ptr().addr() % dtype.align(), 0);
             }
         }
     }

@@ -87,6 +87,9 @@ fn write_element(tensor: &Tensor, distance: isize, f: &mut fmt::Formatter<'_>) -
     dispatch!(tensor.dtype, T => {
         // SAFETY: the distance is that of an index within the tensor's sizes.
         let value = unsafe { tensor.data_ptr().cast::<T>().offset(distance).read() };
+        if T::DTYPE.is_complex() {
+            return write_complex(T::DTYPE, value.to_f64(), value.imaginary(), f);
+        }
         match (T::DTYPE.is_float(), T::DTYPE.is_bool()) {
             (true, _) if T::DTYPE.size() < 8 => write!(f, "{:?}", value.to_f64() as f32),
             (true, _) => write!(f, "{:?}", value.to_f64()),
@@ -95,6 +98,19 @@ fn write_element(tensor: &Tensor, distance: isize, f: &mut fmt::Formatter<'_>) -
             _ => write!(f, "{}", value.to_i64()),
         }
     })
+}
+
+/// `1.0+2.0j`, as NumPy and Python write it.
+fn write_complex(
+    dtype: DType,
+    real: f64,
+    imaginary: f64,
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
+    match dtype {
+        DType::C64 => write!(f, "{:?}{:+?}j", real as f32, imaginary as f32),
+        _ => write!(f, "{real:?}{imaginary:+?}j"),
+    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Outputs: as expected, as inferred, and the same in other layouts and element types.
 
-use fluvial_core::{DType, Expect, Tensor, Type, Value};
+use fluvial_core::{DType, Expect, Takes, Tensor, Type, Value, inferred as inferred_types};
 
 use super::gradients::{Order, in_both_modes, order_of, outcome_in_both_modes};
-use super::{Call, variants};
+use super::{Call, gradients, variants};
 use crate::check::{Check, Context, Failure, Tolerance, all, close, ensure, same_bits};
 
 /// Checks the outputs against what the sample says of them.
@@ -38,7 +38,7 @@ fn apply_scalar(call: &Call, like: &Tensor, reference: fn(&[f64]) -> f64) -> Che
 /// Checks that the outputs have the types that `infer` says. A size it leaves open is any.
 pub(super) fn inferred(call: &Call, outputs: &[Value]) -> Check {
     let types: Vec<Type> = call.inputs.iter().map(Value::ty).collect();
-    let declared = call.op.infer(&types.iter().collect::<Vec<_>>())?;
+    let declared = inferred_types(&*call.op, &types.iter().collect::<Vec<_>>())?;
     let found: Vec<Type> = outputs.iter().map(Value::ty).collect();
     let fits = |(declared, found): (&Type, &Type)| {
         let same_kind = declared.dtype() == found.dtype()
@@ -86,13 +86,28 @@ pub(super) fn dtypes(call: &Call, expect: &Expect) -> Check {
     for dtype in DType::ALL.into_iter().filter(|&dtype| dtype != DType::F64) {
         let narrow = variants::with_dtype(call, dtype)?;
         let agreed = outcome_in_both_modes(&narrow).context(dtype)?;
-        if !dtype.is_float() || !comparable || agreed.is_none() {
+        if !dtype.is_float() || dtype.is_stored() || !comparable || agreed.is_none() {
             continue;
         }
         against_f64(&narrow, dtype).context(format!("{dtype} against f64"))?;
     }
     if let Some(mixed) = variants::mixed(call)? {
         outcome_in_both_modes(&mixed).context("f32 mixed with f64")?;
+    }
+    Ok(())
+}
+
+/// Checks that complex numbers, with both parts, are treated alike in both modes, and their gradients against
+/// differences, if the op takes them.
+pub(super) fn complex(call: &Call) -> Check {
+    let is_f64 = |input: &Value| input.ty().dtype() == DType::F64;
+    if call.op.takes() == Takes::Real || !call.inputs.iter().any(is_f64) {
+        return Ok(());
+    }
+    let complex = variants::complex(call)?;
+    if outcome_in_both_modes(&complex)?.is_some() {
+        gradients::check(&complex).context("gradients")?;
+        layouts(&complex, &complex.run()?).context("other layouts")?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use fluvial_core::{
 };
 
 use super::{Call, bind_here};
-use crate::check::{Check, Context, Failure, Tolerance, all, close, ensure, flatten};
+use crate::check::{Check, Context, Failure, Tolerance, all, close, ensure, flatten, has_gradient};
 use crate::gradcheck::{energy, gradients};
 use crate::modes::{Agreement, Modes};
 
@@ -97,7 +97,7 @@ pub(super) fn check(call: &Call) -> Check {
     let agreed = modes.try_check(&call.inputs)?;
     let floats = call.floats();
     let float_outputs: Vec<usize> =
-        (0..outputs.len()).filter(|&i| outputs[i].ty().is_float()).collect();
+        (0..outputs.len()).filter(|&i| has_gradient(&outputs[i].ty())).collect();
     if floats.is_empty() {
         return Ok(());
     }
@@ -215,7 +215,7 @@ fn untracked(call: &Call) -> Check {
 }
 
 fn tracked(call: &Call) -> Result<Vec<Var>> {
-    let var = |value: &Value| match value.ty().is_float() {
+    let var = |value: &Value| match has_gradient(&value.ty()) {
         true => Var::new(value.clone()).track(),
         false => Ok(Var::new(value.clone())),
     };

@@ -1,6 +1,6 @@
 //! Calls that must be refused: with the reason, the op and the user's line, in both modes.
 
-use fluvial_core::{Error, ErrorKind, Loc, OpRef, Program, Tensor, Type, Value, Var};
+use fluvial_core::{Error, ErrorKind, Loc, OpRef, Program, Tensor, Type, Value, Var, inferred};
 
 use super::{Call, bind_here};
 use crate::check::{Check, Context, Failure, ensure};
@@ -23,7 +23,7 @@ pub(super) fn check(call: &Call, text: &str) -> Check {
     });
     let refs: Vec<&Type> = types.iter().collect();
     let judged =
-        call.op.arity().check(call.op.name(), refs.len()).and_then(|()| call.op.infer(&refs));
+        call.op.arity().check(call.op.name(), refs.len()).and_then(|()| inferred(&*call.op, &refs));
     match (judged, built) {
         (Err(_), built) => {
             let in_program = refusal(built.map(drop), "while building")?;
@@ -52,7 +52,7 @@ pub(super) fn check(call: &Call, text: &str) -> Check {
 pub(super) fn check_spoiled(call: &Call) -> Check {
     let types: Vec<Type> = call.inputs.iter().map(|input| input.ty()).collect();
     let refs: Vec<&Type> = types.iter().collect();
-    let outs = call.op.infer(&refs).ok().filter(|_| !call.op.properties().effect);
+    let outs = inferred(&*call.op, &refs).ok().filter(|_| !call.op.properties().effect);
     let Some(outs) = outs else { return Ok(()) };
     for number in [0.0, -1.0, 10_000.0, -10_000.0, f64::NAN] {
         let spoiled = call.inputs.iter().map(|input| spoil(input, number));

@@ -22,7 +22,7 @@ pub(super) fn symbolic(call: &Call) -> Check {
         let types = call.inputs.iter().map(|input| symbolic_type(&input.ty(), group));
         let types = types.collect::<Result<Vec<_>>>()?;
         let refs: Vec<&Type> = types.iter().collect();
-        if op.infer(&refs).is_err() {
+        if fluvial_core::inferred(&*op, &refs).is_err() {
             continue;
         }
         in_both_modes_as(call, order_of(call), &op, &types).context(format!("{types:?}"))?;

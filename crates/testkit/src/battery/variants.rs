@@ -1,6 +1,6 @@
 //! Calls made from other calls: inputs in other layouts, element types and sizes.
 
-use fluvial_core::{Attr, Attrs, DType, Dim, List, OpRef, Result, Tensor, Value, Var};
+use fluvial_core::{Attr, Attrs, Complex, DType, Dim, List, OpRef, Result, Tensor, Value, Var};
 
 use super::Call;
 use crate::check::map_tensors;
@@ -75,6 +75,26 @@ pub(super) fn with_dtype(call: &Call, dtype: DType) -> Result<Call> {
     };
     let op = rebuild(&call.op, &change).unwrap_or_else(|_| call.op.clone());
     Ok(Call { op, inputs: inputs.collect::<Result<_>>()? })
+}
+
+/// The call with complex numbers in place of `f64`, whose imaginary parts follow from the real ones and their places.
+pub(super) fn complex(call: &Call) -> Result<Call> {
+    let wide = with_dtype(call, DType::C128)?;
+    let fill = |x: &Tensor| -> Result<Tensor> {
+        if x.dtype() != DType::C128 {
+            return Ok(x.clone());
+        }
+        let filled = |(i, z): (usize, Complex<f64>)| {
+            Complex::new(z.re, 0.21 + 0.35 * z.re + 0.11 * (i % 5) as f64)
+        };
+        let elements = x.to_vec::<Complex<f64>>()?.into_iter().enumerate().map(filled);
+        Tensor::from_vec(elements.collect(), x.dims())
+    };
+    let inputs = wide.inputs.iter().map(|input| match input {
+        Value::List(list) if list.is_empty() => Ok(input.clone()),
+        _ => map_tensors(input, &mut |x| fill(x)),
+    });
+    Ok(Call { op: wide.op.clone(), inputs: inputs.collect::<Result<_>>()? })
 }
 
 /// The call with its first `f64` input in `f32`; nothing if there is no other one.

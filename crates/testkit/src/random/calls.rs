@@ -8,6 +8,7 @@ use fluvial_core::{
 };
 
 use super::{Rng, mutated_op, random_type};
+use crate::check::has_gradient;
 
 /// Values up to this size are also computed.
 const MAX_ELEMENTS: usize = 200;
@@ -121,7 +122,7 @@ fn ask(rng: &mut Rng, op: &OpRef, types: &[Type], tally: &mut Tally) -> Result<(
         return Ok(());
     }
     let told = |what: &str| format!("{what} panics: {op:?} on {types:?}");
-    let judged = catch_unwind(AssertUnwindSafe(|| op.infer(&refs)));
+    let judged = catch_unwind(AssertUnwindSafe(|| fluvial_core::inferred(&**op, &refs)));
     let Ok(outs) = judged.map_err(|_| told("`infer`"))? else { return Ok(()) };
     tally.accepted += 1;
     let derive = || differentiate(op, types).map(drop);
@@ -155,9 +156,9 @@ fn differentiate(op: &OpRef, types: &[Type]) -> Result<Program> {
     let inputs = names.iter().map(String::as_str).zip(types.iter().copied());
     Program::build(&inputs.collect::<Vec<_>>(), |x| {
         let outputs = bind(op, &x.iter().collect::<Vec<_>>())?;
-        let outputs: Vec<&Var> = outputs.iter().filter(|var| var.ty().is_float()).collect();
+        let outputs: Vec<&Var> = outputs.iter().filter(|var| has_gradient(&var.ty())).collect();
         let seeds = outputs.iter().map(|var| zeros_like(var)).collect::<Result<Vec<_>>>()?;
-        let wrt: Vec<&Var> = x.iter().filter(|var| var.ty().is_float()).collect();
+        let wrt: Vec<&Var> = x.iter().filter(|var| has_gradient(&var.ty())).collect();
         if outputs.is_empty() || wrt.is_empty() {
             return Ok(vec![]);
         }

@@ -150,7 +150,7 @@ impl<'a> Generator<'a> {
     /// The step, if the op takes the types, gives nothing unwieldy, and runs on the values.
     fn perform(&mut self, pool: &mut Pool, op: OpRef, inputs: Vec<usize>) -> Option<Step> {
         let types: Vec<&Type> = inputs.iter().map(|&i| &pool.types[i]).collect();
-        let outs = op.infer(&types).ok()?;
+        let outs = fluvial_core::inferred(&*op, &types).ok()?;
         let lost =
             matches!(op.grad(), Grad::NonDifferentiable(_)) && outs.iter().any(Type::is_float);
         if lost || outs.is_empty() || !outs.iter().all(|ty| self.is_handy(ty)) {

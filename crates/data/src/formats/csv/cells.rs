@@ -107,6 +107,9 @@ pub(super) fn number(
     let single =
         || missing.map(|value| value as f32).or_else(|| trimmed.parse().ok()).ok_or_else(wrong);
     match dtype {
+        dtype if dtype.is_complex() || dtype.is_stored() => {
+            return Err(format!("cells are not read as {dtype}; read them as f32 or f64"));
+        }
         DType::F64 => {
             let value = missing.or_else(|| trimmed.parse().ok()).ok_or_else(wrong)?;
             to.copy_from_slice(&value.to_le_bytes());

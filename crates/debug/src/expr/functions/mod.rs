@@ -145,6 +145,8 @@ static FUNCTIONS: &[Function] = &[
     cast("bf16", DType::BF16),
     cast("f32", DType::F32),
     cast("f64", DType::F64),
+    cast("c64", DType::C64),
+    cast("c128", DType::C128),
 ];
 
 /// The names of all functions, for completion.
