@@ -9,8 +9,10 @@ tracked tensors. `python python/tests/reference_pages.py` writes the pages; a te
 import ast
 import functools
 import inspect
+import os
 import re
 import sys
+import tempfile
 import textwrap
 from pathlib import Path
 
@@ -30,12 +32,12 @@ STUBS = ast.parse((ROOT / "python" / "fluvial" / "_core.pyi").read_text())
 
 #: Pages of functions, by the family of the op or the Python module that a function is in.
 FAMILIES = {
-    "elementwise": "structural binary unary elementwise special gamma logic",
+    "elementwise": "structural binary unary elementwise special gamma logic complex",
     "reductions": "reduce scans statistics reductions sets sort",
     "shapes": "shape shapes",
     "indexing": "index indexing",
     "making": "create random making dtypes",
-    "products": "linalg products",
+    "products": "linalg products fourier signal",
     "losses": "loss",
     "networks": "net norm conv pool image",
     "sequences": "sequence lists ragged",
@@ -46,7 +48,7 @@ TITLES = {
     "shapes": "Shapes",
     "indexing": "Elements at positions",
     "making": "Making tensors, random numbers, element types",
-    "products": "Products of vectors and matrices",
+    "products": "Products of vectors and matrices, signals",
     "losses": "Losses",
     "networks": "Functions of networks",
     "sequences": "Sequences and lists",
@@ -55,7 +57,7 @@ TITLES = {
 }
 #: Modules that have a page of their own.
 MODULES = {
-    "linalg": "Matrices", "nn": "Layers", "optimizer": "Optimizers and rates", "initializer": "Initial values",
+    "linalg": "Matrices", "fft": "Fourier transforms", "nn": "Layers", "optimizer": "Optimizers and rates", "initializer": "Initial values",
     "distributions": "Distributions", "metrics": "Metrics", "clip": "Clipping of gradients", "regularizer": "Regularizers",
     "layers": "Functions that own their parameters, as Fluid's",
 }  # fmt: skip
@@ -247,9 +249,9 @@ class Entries:
             found.append(f"PyTorch: `torch.nn.{name}`")
         elif module == "optimizer" and name in OPTIM:
             found.append(f"PyTorch: `torch.optim.{OPTIM[name]}`")
-        elif module == "linalg":
-            found += [f"PyTorch: `torch.linalg.{name}`"] if name in vars(torch.linalg) else []
-            found += [f"NumPy: `numpy.linalg.{name}`"] if hasattr(np.linalg, name) else []
+        elif module in ("linalg", "fft"):
+            found += [f"PyTorch: `torch.{path}`"] if name in vars(getattr(torch, module)) else []
+            found += [f"NumPy: `numpy.{path}`"] if hasattr(getattr(np, module), name) else []
         elif module == "distributions" and name in DISTRIBUTIONS:
             found.append(f"PyTorch: `torch.distributions.{name}`")
         return found
@@ -335,8 +337,14 @@ def page_of(name, value, of_op):
 
 
 def public(module):
-    names = getattr(module, "__all__", None) or [name for name in vars(module) if not name.startswith("_")]
+    # Of the package also what is loaded at its first use.
+    names = dir(fl) if module is fl else getattr(module, "__all__", None) or vars(module)
     return sorted({name for name in names if not name.startswith("_") and callable(getattr(module, name)) and not inspect.ismodule(getattr(module, name))})
+
+
+def lowered(title):
+    """A title within a line; names of people stay."""
+    return title if title.startswith("Fourier") else title[0].lower() + title[1:]
 
 
 def head(title, text):
@@ -344,7 +352,17 @@ def head(title, text):
 
 
 def pages():
-    """All pages by name, and what lacks an example."""
+    """All pages by name, and what lacks an example. Files of the examples are written to a folder that goes."""
+    before = os.getcwd()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        try:
+            return made_pages()
+        finally:
+            os.chdir(before)
+
+
+def made_pages():
     entries, of_op = Entries(), families()
     found, lists = {}, {}
     grouped = {page: [] for page in [*FAMILIES, "programs"]}
@@ -363,7 +381,7 @@ def pages():
     for module, title in MODULES.items():
         names = public(getattr(fl, module))
         body = [entries.entry(f"{module}.{name}", getattr(getattr(fl, module), name), level="##") for name in names]
-        found[module] = head(f"`fl.{module}`: {title[0].lower()}{title[1:]}", NOTE) + "\n" + "\n".join(body)
+        found[module] = head(f"`fl.{module}`: {lowered(title)}", NOTE) + "\n" + "\n".join(body)
         lists[module] = names
     methods = TENSOR_MEMBERS
     found["tensor"] = head(TITLES["tensor"], METHODS) + "\n" + "\n".join(entries.method(name).replace("### ", "## ", 1) for name in methods)
@@ -389,7 +407,7 @@ def index(lists):
         "`fluvial.torch` has PyTorch's names and meanings: [differences](../guide/differences.md).", "",
     ]  # fmt: skip
     for page, names in lists.items():
-        title = TITLES.get(page) or f"`fl.{page}`: {MODULES[page][0].lower()}{MODULES[page][1:]}"
+        title = TITLES.get(page) or f"`fl.{page}`: {lowered(MODULES[page])}"
         prefix = "Tensor." if page == "tensor" else f"{page}." if page in MODULES else ""
         links = ", ".join(f"[{name}]({page}.md#{re.sub(r'[^a-z0-9_]', '', (prefix + name).lower())})" for name in names)
         lines += [f"## [{title}]({page}.md)", "", links, ""]

@@ -192,3 +192,32 @@ def test_padding_of_readers():
     for value in (300, -1):
         with pytest.raises(ValueError, match=f"(?s){value} does not fit uint8.*padding of field `x`"):
             padded(value)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: fl.sum(x, axis=2**70),
+        lambda x: x.sum(axis=-(2**70)),
+        lambda x: x.reshape(2**70),
+        lambda x: fl.zeros((2**70,)),
+        lambda x: fl.linspace(0, 1, 2**70),
+        lambda x: fl.max_pool2d(x[None, None], 2**70),
+        lambda x: fl.nn.Linear(2**70, 3),
+        lambda x: fl.nn.Conv2d(1, 2, (2**70, 1)),
+    ],
+)
+def test_sizes_and_axes_beyond_64_bits_are_told_as_such(call):
+    with pytest.raises((OverflowError, ValueError, TypeError), match=str(2**70)[:6]) as caught:
+        call(fl.ones((2, 3)))
+    assert "sequence" not in str(caught.value) and "C long" not in str(caught.value)
+
+
+def test_positions_beyond_64_bits_are_out_of_range():
+    x = fl.arange(3)
+    with pytest.raises(IndexError, match="out of range"):
+        x[2**70]
+    with pytest.raises(IndexError, match="out of range"):
+        x[-(2**70)]
+    assert x[: 2**70].tolist() == [0, 1, 2] and x[-(2**70) :].tolist() == [0, 1, 2]
+    assert x[:: 2**70].tolist() == [0]

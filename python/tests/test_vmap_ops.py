@@ -39,7 +39,7 @@ def values(result):
 
 def varied(x, number):
     """The input as an element has it: floats a little larger from one to the next."""
-    if "float" not in x.dtype.name or number == 0:
+    if not any(kind in x.dtype.name for kind in ("float", "complex")) or number == 0:
         return x
     return (x * (1 + number / 32)).astype(x.dtype)
 
@@ -65,9 +65,11 @@ def check(call, inputs, batched):
     for i, outputs in enumerate(expected):
         for y, wanted in zip(found, outputs):
             assert y.dtype == wanted.dtype
-            exact = wanted.dtype not in (fl.float32, fl.float64)
-            relative, absolute = (0, 0) if exact else (1e-5, 1e-6) if wanted.dtype == fl.float32 else (1e-9, 1e-11)
-            a, b = (t.astype("float64").numpy() for t in (y[i], wanted))
+            narrow, wide = (fl.float32, fl.complex64), (fl.float64, fl.complex128)
+            tolerance = (1e-5, 1e-6) if wanted.dtype in narrow else (1e-9, 1e-11) if wanted.dtype in wide else (0, 0)
+            relative, absolute = tolerance
+            widest = "complex128" if "complex" in wanted.dtype.name else "float64"
+            a, b = (t.astype(widest).numpy() for t in (y[i], wanted))
             np.testing.assert_allclose(a, b, rtol=relative, atol=absolute)
 
 

@@ -294,7 +294,7 @@ fn heads_are_checked() {
     check_refused(
         "fluvial 1\nstate @w : f33[2] parameter",
         expect![
-            "2:12: expected a type, which starts with one of bool, u8, u16, u32, u64, i8, i16, i32, i64, f16, bf16, f32, f64, found `f33`"
+            "2:12: expected a type, which starts with one of bool, u8, u16, u32, u64, i8, i16, i32, i64, f8e4m3, f8e5m2, f16, bf16, f32, f64, c64, c128, found `f33`"
         ],
     );
     check_refused(

@@ -338,6 +338,7 @@ pub fn axes(axis: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<i64>> {
     let Some(axis) = axis else { return Ok(Vec::new()) };
     match axis.extract::<i64>() {
         Ok(one) => Ok(vec![one]),
+        Err(beyond) if axis.is_instance_of::<PyInt>() => Err(beyond),
         Err(_) => Ok(axis.extract::<List<i64, FEW>>()?.0),
     }
 }

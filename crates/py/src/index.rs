@@ -3,7 +3,7 @@
 
 use fluvial::core::{DType, Error, Var, Whole};
 use fluvial::ops::{End, Index, getitem, setitem};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PyInt, PyList, PySlice, PyTuple};
 
@@ -57,7 +57,8 @@ fn part(key: &Bound<'_, PyAny>) -> PyResult<Index> {
         return Ok(Index::Ellipsis);
     }
     if let Ok(slice) = key.cast::<PySlice>() {
-        let step = slice.getattr("step")?.extract::<Option<i64>>()?.unwrap_or(1);
+        let step = slice.getattr("step")?;
+        let step = if step.is_none() { 1 } else { saturated(&step)? };
         let (start, stop) = (end(&slice.getattr("start")?)?, end(&slice.getattr("stop")?)?);
         return Ok(Index::Slice { start, stop, step });
     }
@@ -68,7 +69,7 @@ fn part(key: &Bound<'_, PyAny>) -> PyResult<Index> {
         return Ok(Index::At(position));
     }
     if key.is_instance_of::<PyInt>() {
-        return Ok(Index::At(Whole::Number(key.extract()?)));
+        return Ok(Index::At(Whole::Number(saturated(key)?)));
     }
     if let Ok(list) = key.cast::<PyList>() {
         return positions(Var::new(array::copy(&array::as_array(list)?)?), list.is_empty());
@@ -94,7 +95,17 @@ fn end(bound: &Bound<'_, PyAny>) -> PyResult<Option<End>> {
     }
     match run_number(bound) {
         Some(value) => Ok(Some(End::Value(value))),
-        None => Ok(Some(End::from(bound.extract::<i64>()?))),
+        None => Ok(Some(End::from(saturated(bound)?))),
+    }
+}
+
+/// A position; one that is beyond 64 bits is as far out of every range as the last one that is not.
+fn saturated(position: &Bound<'_, PyAny>) -> PyResult<i64> {
+    match position.extract::<i64>() {
+        Err(error) if error.is_instance_of::<PyOverflowError>(position.py()) => {
+            Ok(if position.lt(0)? { i64::MIN } else { i64::MAX })
+        }
+        found => found,
     }
 }
 

@@ -493,7 +493,11 @@ fn attr_within(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Attr> {
     if let Some(number) = Number::of(value)? {
         return Ok(match number {
             Number::Bool(flag) => Attr::Bool(flag),
-            Number::Int(number) => Attr::Int(i64::try_from(number)?),
+            // What is beyond 64 bits is refused by the option, as a number that is not whole.
+            Number::Int(number) => match i64::try_from(number) {
+                Ok(number) => Attr::Int(number),
+                Err(_) => Attr::Float(number as f64),
+            },
             Number::Vast(number) | Number::Float(number) => Attr::Float(number),
             number @ Number::Complex(_) => Attr::Float(number.to_f64()?),
         });

@@ -162,11 +162,15 @@ impl<'py> FromPyObject<'_, 'py> for DimArg {
             let sized = call::run(value.py(), &[&count], || ops::of_size(&count))?;
             return Ok(DimArg(sized.dims()[0]));
         }
-        let Ok(size) = value.extract::<i64>() else {
-            return Err(PyTypeError::new_err(format!(
-                "a size is an int or the name of a symbol, not {}",
-                value.repr()?
-            )));
+        let size = match value.extract::<i64>() {
+            Ok(size) => size,
+            Err(beyond) if value.is_instance_of::<PyInt>() => return Err(beyond),
+            Err(_) => {
+                return Err(PyTypeError::new_err(format!(
+                    "a size is an int or the name of a symbol, not {}",
+                    value.repr()?
+                )));
+            }
         };
         match usize::try_from(size) {
             Ok(size) => Ok(DimArg(Dim::size(size))),
@@ -247,6 +251,7 @@ impl<'py> FromPyObject<'_, 'py> for PerAxisArg {
         }
         match value.extract::<usize>() {
             Ok(one) => Ok(PerAxisArg(one.into())),
+            Err(beyond) if value.is_instance_of::<PyInt>() => Err(beyond),
             Err(_) => Ok(PerAxisArg(value.extract::<List<usize, FEW>>()?.0.into())),
         }
     }

@@ -59,7 +59,7 @@ pub fn energy(vars: &[Var], like: &[Value]) -> Result<Option<Var>> {
         }
         let part = match like {
             // Of a complex number the square of its size, and both parts, of different weights.
-            Value::Tensor(x) if x.dtype().is_complex() => {
+            Value::Tensor(_) if var.ty().dtype().is_complex() => {
                 let (re, im) = (structural::real(var)?, structural::imag(var)?);
                 Some(sum(&(&re * &re + &im * &im + &re - 0.5 * &im), &[], false)?)
             }

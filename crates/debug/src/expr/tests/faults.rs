@@ -266,7 +266,7 @@ fn values_that_do_not_fit() {
             there is no element type `f99`
                 cast(h, "f99")
                 ^
-              remedy: there are bool, u8, u16, u32, u64, i8, i16, i32, i64, f16, bf16, f32, f64
+              remedy: there are bool, u8, u16, u32, u64, i8, i16, i32, i64, f8e4m3, f8e5m2, f16, bf16, f32, f64, c64, c128
             texts have no order and cannot be computed with
                 dtype(h) < "f"
                 ^
