@@ -208,7 +208,7 @@ def test_padding_of_readers():
     ],
 )
 def test_sizes_and_axes_beyond_64_bits_are_told_as_such(call):
-    with pytest.raises((OverflowError, ValueError, TypeError), match=str(2**70)[:6]) as caught:
+    with pytest.raises((OverflowError, ValueError, TypeError), match=r"1\.?18059") as caught:
         call(fl.ones((2, 3)))
     assert "sequence" not in str(caught.value) and "C long" not in str(caught.value)
 
