@@ -3,14 +3,21 @@
 use std::io::{Read, Write};
 
 use crate::files::{fault, io};
-use fluvial_tensor::{DType, Error, Result, Tensor};
+use fluvial_tensor::{DType, Error, Result, Tensor, interrupt};
+
+/// Between so many bytes a stop is heard.
+const PART: usize = 1 << 20;
 
 /// Writes the elements in row-major order.
 pub fn write(to: &mut dyn Write, x: &Tensor, path: &str) -> Result<()> {
     let x = x.contiguous()?;
     let bytes = x.as_bytes().ok_or_else(|| Error::internal("a contiguous tensor has bytes"))?;
     let written = match cfg!(target_endian = "big") {
-        true => to.write_all(&little_endian(bytes.to_vec(), x.dtype())),
+        true => {
+            let mut bytes = bytes.to_vec();
+            reorder(&mut bytes, x.dtype());
+            to.write_all(&bytes)
+        }
         false => to.write_all(bytes),
     };
     written.map_err(|error| io(path, error))
@@ -52,21 +59,30 @@ pub fn read(
     let Some(count) = count.filter(|&count| count as u64 <= left) else {
         return Err(fault(format!("`{path}` is too short for its elements")));
     };
-    let mut bytes = vec![0; count];
-    from.read_exact(&mut bytes).map_err(|error| io(path, error))?;
-    let bytes = little_endian(bytes, dtype);
-    if dtype.is_bool() {
-        return Tensor::from_vec(bytes.into_iter().map(|byte| byte != 0).collect(), sizes);
-    }
+    let watch = interrupt::Watch::start();
+    let mut fill = |part: &mut [u8]| {
+        watch.check()?;
+        from.read_exact(part).map_err(|error| io(path, error))
+    };
     let mut out = Tensor::empty(dtype, sizes)?;
-    out.as_bytes_mut()?.copy_from_slice(&bytes);
+    if dtype.is_bool() {
+        let mut bytes = vec![0; PART.min(count)];
+        for part in out.as_mut_slice::<bool>()?.chunks_mut(PART) {
+            let bytes = &mut bytes[..part.len()];
+            fill(bytes)?;
+            part.iter_mut().zip(bytes).for_each(|(flag, byte)| *flag = *byte != 0);
+        }
+        return Ok(out);
+    }
+    let bytes = out.as_bytes_mut()?;
+    bytes.chunks_mut(PART).try_for_each(fill)?;
+    reorder(bytes, dtype);
     Ok(out)
 }
 
 /// Turns bytes from the machine's order to the file's, or back.
-fn little_endian(mut bytes: Vec<u8>, dtype: DType) -> Vec<u8> {
+fn reorder(bytes: &mut [u8], dtype: DType) {
     if cfg!(target_endian = "big") {
         bytes.chunks_exact_mut(dtype.align()).for_each(<[u8]>::reverse);
     }
-    bytes
 }

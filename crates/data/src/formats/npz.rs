@@ -30,8 +30,7 @@ pub fn read(path: &str) -> Result<Vec<(String, Tensor)>> {
 pub fn read_input(input: &Input) -> Result<Vec<(String, Tensor)>> {
     let tensor = |entry: &zip::Entry| {
         let path = format!("{}: {}", input.name(), entry.name);
-        let bytes = entry.read(input)?;
-        let tensor = npy::read(&mut &bytes[..], bytes.len() as u64, &path)?;
+        let tensor = entry.read(input, |from| npy::read(from, entry.len, &path))?;
         Ok((name_of(entry).to_string(), tensor))
     };
     zip::entries(input)?.iter().map(tensor).collect()
@@ -70,11 +69,11 @@ pub(super) fn open(input: Input) -> Result<Box<dyn Rows>> {
     for entry in zip::entries(&input)? {
         let path = format!("{}: {}", input.name(), entry.name);
         let name: Arc<str> = name_of(&entry).into();
-        let bytes = entry.read(&input)?;
-        let header = npy::Header::read(&mut &bytes[..], bytes.len() as u64, &path)?;
+        // All of it is read, since its checksum is looked at here only.
+        let header = entry.read(&input, |from| npy::Header::read(from, entry.len, &path))?;
         columns.push(match entry.is_compressed || header.fortran {
             true => {
-                let array = npy::read(&mut &bytes[..], bytes.len() as u64, &path)?;
+                let array = entry.read(&input, |from| npy::read(from, entry.len, &path))?;
                 Column::of_tensor(name, &array, &path)?
             }
             false => {

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use super::Input;
 use super::input::{u32_at, u64_at};
-use fluvial_tensor::{Error, Result, memory};
+use fluvial_tensor::{Error, ErrorKind, Result};
 
 const END: [u8; 4] = *b"PK\x05\x06";
 const END64: [u8; 4] = *b"PK\x06\x06";
@@ -137,39 +137,66 @@ impl Entry {
         Ok(self.at + 30 + u64::from(name) + u64::from(extra))
     }
 
-    /// Its contents.
-    pub fn read(&self, input: &Input) -> Result<Vec<u8>> {
-        let stored = input.take(self.start(input)?, self.stored)?;
-        let bytes = match self.is_compressed {
-            false => stored,
-            true => {
-                let mut bytes = Vec::new();
-                // Once for the bytes, and once for the tensor that they become.
-                memory::room_for(self.len.saturating_mul(2))?;
-                let room = usize::try_from(self.len).unwrap_or(usize::MAX).saturating_add(1);
-                bytes.try_reserve_exact(room).map_err(|_| {
-                    Error::memory(format!(
-                        "there is no memory for the {} bytes of `{}`",
-                        self.len, self.name
-                    ))
-                })?;
-                let from = flate2::read::DeflateDecoder::new(&stored[..]);
-                let read = from.take(self.len + 1).read_to_end(&mut bytes);
-                read.map_err(|error| self.wrong(input, &error.to_string()))?;
-                bytes
-            }
+    /// What `read` makes of its contents, which come as they are decompressed. Length and checksum are
+    /// looked at before anything is given.
+    pub fn read<R>(
+        &self,
+        input: &Input,
+        read: impl FnOnce(&mut dyn Read) -> Result<R>,
+    ) -> Result<R> {
+        let stored = input.from(self.start(input)?).take(self.stored);
+        let mut contents = match self.is_compressed {
+            false => Summed::of(Box::new(stored)),
+            true => Summed::of(Box::new(flate2::bufread::DeflateDecoder::new(stored))),
         };
-        if bytes.len() as u64 != self.len {
+        let found = read(&mut contents.by_ref().take(self.len));
+        if let Err(error) = &found
+            && error.kind() == ErrorKind::Interrupted
+        {
+            return found;
+        }
+        // Damage is told as such, whatever was made of it.
+        contents.drain(self.len).map_err(|error| self.wrong(input, &error.to_string()))?;
+        if contents.len != self.len {
             return Err(self.wrong(input, &format!("it does not have {} bytes", self.len)));
         }
-        match crc32fast::hash(&bytes) == self.crc {
-            true => Ok(bytes),
+        match contents.sum.finalize() == self.crc {
+            true => found,
             false => Err(self.wrong(input, "its checksum is wrong")),
         }
     }
 
     fn wrong(&self, input: &Input, what: &str) -> Error {
         input.fault(format!("byte {}, in `{}`: {what}", self.at, self.name))
+    }
+}
+
+/// Counts and sums up what is read of it.
+struct Summed<'a> {
+    from: Box<dyn Read + 'a>,
+    sum: crc32fast::Hasher,
+    len: u64,
+}
+
+impl<'a> Summed<'a> {
+    fn of(from: Box<dyn Read + 'a>) -> Summed<'a> {
+        Summed { from, sum: crc32fast::Hasher::new(), len: 0 }
+    }
+
+    /// Reads on, up to the end or beyond so many bytes.
+    fn drain(&mut self, most: u64) -> std::io::Result<()> {
+        let mut part = [0; 1 << 12];
+        while self.len <= most && self.read(&mut part)? > 0 {}
+        Ok(())
+    }
+}
+
+impl Read for Summed<'_> {
+    fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.from.read(to)?;
+        self.sum.update(&to[..count]);
+        self.len += count as u64;
+        Ok(count)
     }
 }
 

@@ -88,7 +88,9 @@ impl Op for RoiPoolIndex {
             return Err(Error::internal("`infer` has seen four axes"));
         };
         let (x, edges) = (x.to_f64s(), inputs[1].tensor()?.to_f64s());
-        let mut places = Vec::new();
+        let mut places = Tensor::empty(DType::I64, &known_sizes(&outs[0])?)?;
+        let mut free = places.as_mut_slice::<i64>()?.iter_mut();
+        let watch = interrupt::Watch::start();
         for (region, &image) in inputs[2].tensor()?.to_vec::<i64>()?.iter().enumerate() {
             let Some(image) = usize::try_from(image).ok().filter(|&image| image < n_images) else {
                 return Err(Error::index(format!(
@@ -102,6 +104,7 @@ impl Op for RoiPoolIndex {
             for channel in 0..channels {
                 let base = (image * channels + channel) * height * width;
                 for i in 0..self.pooled_height {
+                    watch.check()?;
                     let rows = part(i, self.pooled_height, edge(1), high, height);
                     for j in 0..self.pooled_width {
                         let columns = part(j, self.pooled_width, edge(0), wide, width);
@@ -113,12 +116,15 @@ impl Op for RoiPoolIndex {
                                 best = Some(place);
                             }
                         }
-                        places.push(best.map_or(-1, |place| place as i64));
+                        let Some(place) = free.next() else {
+                            return Err(Error::internal("`infer` has counted the parts"));
+                        };
+                        *place = best.map_or(-1, |best| best as i64);
                     }
                 }
             }
         }
-        Ok(smallvec![Tensor::from_vec(places, &known_sizes(&outs[0])?)?.into()])
+        Ok(smallvec![places.into()])
     }
 
     fn fails(&self, _: &[&Type]) -> Option<Fault> {
