@@ -220,3 +220,15 @@ def test_values_of_programs_have_no_elements(tmp_path):
         with pytest.raises(TypeError, match="value of a program"):
             writer.scalar("x", x)
         b.output("y", x)
+
+
+def test_what_a_run_takes_of_the_machine(tmp_path):
+    held = fl.zeros((1000, 1000))
+    with fl.summary.Writer(tmp_path) as writer:
+        for step in range(3):
+            writer.machine(step)
+    found = read(tmp_path)
+    # The second and the third time come too early.
+    [point] = found.Scalars("machine/tensors_gb")
+    assert point.step == 0 and point.value >= held.nbytes / 1e9
+    assert set(found.Tags()["scalars"]) <= {"machine/tensors_gb", "machine/memory_gb"}

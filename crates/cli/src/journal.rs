@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fluvial_view::events::Writer;
+use fluvial_view::events::{Usage, Writer};
 use serde_json::{Value as Json, json};
 
 use crate::fault::{self, Outcome, usage};
@@ -23,6 +23,7 @@ struct Inner {
     /// The trips of loops that are over, or that a run before this one has made.
     n_before: i64,
     step: i64,
+    usage: Usage,
 }
 
 impl Journal {
@@ -42,7 +43,8 @@ impl Journal {
         }
         let writer = Writer::new(folder).map_err(|error| fault::file(folder, error))?;
         let step = n_before.and_then(|n| i64::try_from(n).ok()).unwrap_or(0);
-        let inner = Inner { writer: Some(writer.patient()), n_before: step, step };
+        let writer = Some(writer.patient());
+        let inner = Inner { writer, n_before: step, step, usage: Usage::default() };
         let inner = Arc::new(Mutex::new(inner));
         let journal = Journal { folder: folder.to_path_buf(), out: out.clone(), inner };
         journal.write(|writer, _| writer.config(settings));
@@ -61,17 +63,19 @@ impl Journal {
         }
     }
 
-    /// Tells the numbers that a loop carries after so many trips.
+    /// Tells the numbers that a loop carries after so many trips, and from time to time what the run takes of the
+    /// machine.
     pub fn numbers(&self, n_trips: u64, numbers: &[(&str, f64)]) {
-        if numbers.is_empty() {
-            return;
-        }
-        {
+        let usage = {
             let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
             inner.step = inner.n_before + n_trips as i64;
+            inner.usage.look()
+        };
+        if numbers.is_empty() && usage.is_empty() {
+            return;
         }
         let numbers = numbers.iter().map(|(name, x)| (*name, *x as f32));
-        self.write(|writer, step| writer.scalars(numbers, step));
+        self.write(|writer, step| writer.scalars(numbers.chain(usage), step));
     }
 
     /// A loop has come to its end; the next one counts on.

@@ -173,7 +173,7 @@ fn reached(what: String) -> Error {
 }
 
 /// The bytes of memory that the process has, where the system tells.
-fn resident() -> Option<u64> {
+pub fn resident() -> Option<u64> {
     static PAGE: AtomicU64 = AtomicU64::new(0);
     let pages = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = pages.split(' ').nth(1)?.parse().ok()?;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use fluvial_view::events::{Histogram, Writer};
+use fluvial_view::events::{Histogram, Usage, Writer};
 use fluvial_view::{Server, Site, export};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -14,6 +14,7 @@ use crate::program::Program;
 #[pyclass(frozen, module = "fluvial._core")]
 struct EventWriter {
     writer: Mutex<Option<Writer>>,
+    usage: Mutex<Usage>,
     #[pyo3(get)]
     path: PathBuf,
 }
@@ -40,7 +41,7 @@ impl EventWriter {
     fn new(folder: PathBuf) -> PyResult<EventWriter> {
         let writer = Writer::new(&folder)?;
         let path = writer.path().to_path_buf();
-        Ok(EventWriter { writer: Mutex::new(Some(writer)), path })
+        Ok(EventWriter { writer: Mutex::new(Some(writer)), usage: Mutex::default(), path })
     }
 
     fn scalars(&self, py: Python<'_>, values: Vec<(String, f32)>, step: i64) -> PyResult<()> {
@@ -82,6 +83,15 @@ impl EventWriter {
         let settings = serde_json::from_str(settings)
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
         self.with(py, |writer| writer.config(&settings))
+    }
+
+    /// What the process takes of the machine, unless that was told less than a second ago.
+    fn usage(&self, py: Python<'_>, step: i64) -> PyResult<()> {
+        let found = self.usage.lock().unwrap_or_else(PoisonError::into_inner).look();
+        self.with(py, |writer| match found.is_empty() {
+            true => Ok(()),
+            false => writer.scalars(found, step),
+        })
     }
 
     fn sync(&self, py: Python<'_>) -> PyResult<()> {

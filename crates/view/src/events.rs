@@ -6,8 +6,10 @@
 mod frame;
 mod message;
 mod read;
+mod usage;
 mod write;
 
 pub use frame::crc32c;
 pub use read::{Entry, Image, Tail, What};
+pub use usage::Usage;
 pub use write::{Histogram, Writer, machine};

@@ -137,6 +137,20 @@ class Writer:
         """
         self._open().text(f"events/{_tag(kind)}", str(text), _step(step))
 
+    def machine(self, step: int = 0) -> None:
+        """Adds points to the curves `machine/…`: gigabytes of the process and of its tensors, and how many cores the
+        process and all processes keep busy. Call it in each step: less than a second after the last points it adds none.
+
+        Args:
+            step: Where on the curves.
+
+        Example:
+            >>> import tempfile
+            >>> with fl.summary.Writer(tempfile.mkdtemp()) as writer:
+            ...     writer.machine(step=0)
+        """
+        self._open().usage(_step(step))
+
     def flush(self) -> None:
         """Waits until everything is on the disk. Other processes see it before that."""
         if not self._file.is_closed:
