@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: rustdoc help build demo test test-rust test-python test-editors types test-random test-junk fuzz test-onnx test-export test-dist test-deep style lint parity bench bench-ops bench-models bench-micro bench-curves bench-kernels bench-debugger bench-peers golden vsix test-ide pictures-ide opinfo reference site release test-wheel bench-compare web test-web test-view pictures-view test-paddle test-openvino clean
+.PHONY: rustdoc help build demo test test-rust test-python test-editors types test-random test-junk fuzz test-onnx test-export test-dist test-deep style lint parity bench bench-ops bench-models bench-micro bench-curves bench-kernels bench-debugger bench-peers golden vsix test-ide pictures-ide opinfo reference site release test-wheel bench-compare bench-counts web test-web test-view pictures-view test-paddle test-openvino clean
 
 PYTHON ?= python3
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -205,6 +205,15 @@ bench-debugger: ## measure what the debugger costs a training step
 	with=$$(cargo bench --profile demo -p fluvial --bench debugger --no-run $(BUILT)); \
 	without=$$(cargo bench --profile demo -p fluvial --bench debugger --no-default-features --features linalg --no-run $(BUILT)); \
 	$(PYTHON) bench/debugger.py $$with $$without
+
+bench-counts: ## count the instructions of small programs by callgrind, and add rows for this commit
+	command -v valgrind >/dev/null || { echo "bench-counts needs valgrind" >&2; exit 1; }
+	cargo build --profile demo -p fluvial-cli
+	$(PYTHON) bench/counts.py $(abspath $(TARGET))/demo/fluvial
+
+# make bench-compare A=4f2e0c1 B=HEAD
+bench-compare: ## print what moved beyond noise between the rows of two commits, A and B
+	$(PYTHON) bench/compare.py $(A) $(B)
 
 bench-peers: .venv-peers/ready ## install PyTorch (CPU) into .venv-peers
 
