@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: rustdoc help build demo test test-rust test-python test-editors types test-random test-junk fuzz test-onnx test-export test-dist test-deep style lint parity bench bench-ops bench-models bench-micro bench-curves bench-kernels bench-debugger bench-peers golden vsix test-ide pictures-ide opinfo reference site release test-wheel bench-compare bench-counts web test-web test-view pictures-view test-paddle test-openvino clean
+.PHONY: rustdoc deny help build demo test test-rust test-python test-editors types test-random test-junk fuzz test-onnx test-export test-dist test-deep style lint parity bench bench-ops bench-models bench-micro bench-curves bench-kernels bench-debugger bench-peers golden vsix test-ide pictures-ide opinfo reference site release test-wheel bench-compare bench-counts web test-web test-view pictures-view test-paddle test-openvino clean
 
 PYTHON ?= python3
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -155,9 +155,18 @@ style: .venv/ready ## check formatting, Python's code and spelling
 	.venv/bin/ruff check --quiet python bench examples crates
 	.venv/bin/typos
 
-lint: style ## style, and clippy with all warnings denied
+lint: style rustdoc deny ## style, links of rustdoc, licences and sources of dependencies, and clippy with all warnings denied
 	cargo clippy --version >/dev/null || rustup component add clippy
 	cargo clippy --workspace --all-targets -- -D warnings
+
+# From its crate, which takes minutes to build, once; advisories need a network and are asked for by `cargo deny check`.
+TOOLS := $(abspath $(TARGET))/tools
+deny: $(TOOLS)/bin/cargo-deny ## check licences, sources and bans of dependencies (deny.toml)
+	cargo metadata --format-version 1 >/dev/null
+	$(TOOLS)/bin/cargo-deny --offline check licenses bans sources
+
+$(TOOLS)/bin/cargo-deny:
+	cargo install --locked --quiet --root $(TOOLS) cargo-deny
 
 # Weights and batches are PyTorch's, so the losses of six steps must be, too. What it wrote is kept.
 parity: .venv/ready .venv-peers/ready ## compare the losses of ten models with PyTorch's, in both modes
@@ -240,7 +249,7 @@ site: .venv-site/ready ## build the site from docs/ and the Rust sources: target
 	if [ $(RUSTDOC) = yes ]; then \
 		$(MAKE) rustdoc; rm -rf $(TARGET)/site/rust; cp -r $(TARGET)/doc $(TARGET)/site/rust; \
 	fi
-	echo "built $(TARGET)/site/index.html"
+	@echo "built $(TARGET)/site/index.html"
 
 # Private items may be named in links, since readers of the sources follow them, too.
 rustdoc: ## document the crates; a link that leads nowhere is an error
