@@ -34,6 +34,7 @@ OUTSIDE = {
     "bench/README.md": "repository/benchmarks.md",
     "bench/RESULTS.md": "repository/results.md",
     "examples/models/README.md": "repository/models.md",
+    "release/README.md": "repository/releases.md",
 }
 #: Leads to what rustdoc has made, which `make site` puts beside the pages.
 RUST_API = "rust_api.md"

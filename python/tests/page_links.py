@@ -23,7 +23,7 @@ CONTESTANTS = {"imperative", "compiled", "command"}
 def pages():
     """Every page that people read: those of the root, of docs, and of folders with an index."""
     found = [*ROOT.glob("*.md"), *DOCS.rglob("*.md")]
-    for folder in ("bench", "examples", "editors", ".github"):
+    for folder in ("bench", "examples", "editors", "release", ".github"):
         found += [path for path in (ROOT / folder).rglob("*.md") if "node_modules" not in path.parts]
     return sorted(found)
 
