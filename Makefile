@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-python test-editors types test-random test-junk fuzz test-onnx test-export test-dist test-deep style lint parity bench bench-ops bench-models bench-micro bench-curves bench-kernels bench-debugger bench-peers golden vsix test-ide pictures-ide opinfo reference web test-web test-view pictures-view test-paddle test-openvino clean
+.PHONY: rustdoc deny help build demo test test-rust test-python test-editors types test-random test-junk fuzz test-onnx test-export test-dist test-deep style lint parity bench bench-ops bench-models bench-micro bench-curves bench-kernels bench-debugger bench-peers golden vsix test-ide pictures-ide opinfo reference site release test-wheel bench-compare bench-counts web test-web test-view pictures-view test-paddle test-openvino clean
 
 PYTHON ?= python3
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -155,9 +155,18 @@ style: .venv/ready ## check formatting, Python's code and spelling
 	.venv/bin/ruff check --quiet python bench examples crates
 	.venv/bin/typos
 
-lint: style ## style, and clippy with all warnings denied
+lint: style rustdoc deny ## style, links of rustdoc, licences and sources of dependencies, and clippy with all warnings denied
 	cargo clippy --version >/dev/null || rustup component add clippy
 	cargo clippy --workspace --all-targets -- -D warnings
+
+# From its crate, which takes minutes to build, once; advisories need a network and are asked for by `cargo deny check`.
+TOOLS := $(abspath $(TARGET))/tools
+deny: $(TOOLS)/bin/cargo-deny ## check licences, sources and bans of dependencies (deny.toml)
+	cargo metadata --format-version 1 >/dev/null
+	$(TOOLS)/bin/cargo-deny --offline check licenses bans sources
+
+$(TOOLS)/bin/cargo-deny:
+	cargo install --locked --quiet --root $(TOOLS) cargo-deny
 
 # Weights and batches are PyTorch's, so the losses of six steps must be, too. What it wrote is kept.
 parity: .venv/ready .venv-peers/ready ## compare the losses of ten models with PyTorch's, in both modes
@@ -206,6 +215,15 @@ bench-debugger: ## measure what the debugger costs a training step
 	without=$$(cargo bench --profile demo -p fluvial --bench debugger --no-default-features --features linalg --no-run $(BUILT)); \
 	$(PYTHON) bench/debugger.py $$with $$without
 
+bench-counts: ## count the instructions of small programs by callgrind, and add rows for this commit
+	command -v valgrind >/dev/null || { echo "bench-counts needs valgrind" >&2; exit 1; }
+	cargo build --profile demo -p fluvial-cli
+	$(PYTHON) bench/counts.py $(abspath $(TARGET))/demo/fluvial
+
+# make bench-compare A=4f2e0c1 B=HEAD
+bench-compare: ## print what moved beyond noise between the rows of two commits, A and B
+	$(PYTHON) bench/compare.py $(A) $(B)
+
 bench-peers: .venv-peers/ready ## install PyTorch (CPU) into .venv-peers
 
 golden: .venv-peers/ready ## write the golden files again, with PyTorch and SciPy
@@ -224,6 +242,34 @@ opinfo: .venv-peers/ready ## run PyTorch's samples of its ops through `fluvial.t
 reference: .venv/ready ## write docs/reference again, with the package that test-python has installed
 	PYTHONPATH=$(TARGET)/python .venv/bin/python python/tests/reference_pages.py
 
+# What rustdoc makes lies beside the pages, in target/site/rust; RUSTDOC=no leaves it out.
+RUSTDOC ?= yes
+site: .venv-site/ready ## build the site from docs/ and the Rust sources: target/site/index.html
+	NO_MKDOCS_2_WARNING=1 .venv-site/bin/mkdocs build --quiet --site-dir $(abspath $(TARGET))/site
+	if [ $(RUSTDOC) = yes ]; then \
+		$(MAKE) rustdoc; rm -rf $(TARGET)/site/rust; cp -r $(TARGET)/doc $(TARGET)/site/rust; \
+	fi
+	@echo "built $(TARGET)/site/index.html"
+
+# Private items may be named in links, since readers of the sources follow them, too.
+rustdoc: ## document the crates; a link that leads nowhere is an error
+	RUSTDOCFLAGS="-D rustdoc::broken_intra_doc_links -D rustdoc::invalid_html_tags -D rustdoc::bare_urls" cargo doc --no-deps $(CRATES)
+
+# Files of a release go to target/dist; PROFILE=demo builds without link-time optimisation.
+PROFILE ?= release
+DIST := $(TARGET)/dist
+release: .venv/ready ## build the files of a release into target/dist: wheel, sources, crates, bill of materials, checksums
+	rm -rf $(DIST) $(TARGET)/package
+	.venv/bin/maturin build --profile $(PROFILE) -i .venv/bin/python --out $(DIST)
+	.venv/bin/maturin sdist --out $(DIST)
+	cargo package --no-verify --allow-dirty $(CRATES) --exclude xtask --exclude fluvial-testkit --exclude fluvial-bench
+	cp $(TARGET)/package/*.crate $(DIST)
+	cargo metadata --format-version 1 --filter-platform $(HOST) | .venv/bin/python release/sbom.py fluvial-py > $(DIST)/fluvial.cdx.json
+	cd $(DIST) && sha256sum * > SHA256SUMS && cat SHA256SUMS
+
+test-wheel: ## install the wheel of target/dist into a fresh environment of each Python that is there, and try it
+	$(PYTHON) release/test_wheel.py $(DIST)/*.whl
+
 vsix: ## pack the extension for VS Code: target/fluvial-vscode.vsix
 	editors/vsix.sh $(TARGET)/fluvial-vscode.vsix
 
@@ -235,7 +281,7 @@ test-ide: .venv/ready vsix ## debug a training script in real VS Code, in a brow
 	timeout $(IDE_MINUTES)m node editors/tests/ide.mjs $(TARGET)/fluvial-vscode.vsix .venv/bin/python $(IDE_OPTIONS)
 
 pictures-ide: IDE_OPTIONS := --pictures docs/pictures
-pictures-ide: test-ide ## test-ide, and take the pictures of docs/debugging.md again
+pictures-ide: test-ide ## test-ide, and take the pictures of docs/debugger.md again
 
 # What is built lies in crates/view/page and is committed, so that nothing else needs node.
 web: web/node_modules/ready ## build the page of `fluvial view` from web/ (Node 20)
@@ -265,15 +311,16 @@ pictures-view: test-view ## test-view, and take the pictures of docs/view.md aga
 clean: ## remove everything the other targets made
 	cargo clean
 	rm -rf editors/node_modules editors/*/node_modules web/node_modules
-	rm -rf .venv .venv-peers .venv-onnx .venv-openvino .venv-paddle .venv-mpich .venv-openmpi .mypy_cache .pytest_cache python/fluvial/*.so
+	rm -rf .venv .venv-peers .venv-site .venv-onnx .venv-openvino .venv-paddle .venv-mpich .venv-openmpi .mypy_cache .pytest_cache python/fluvial/*.so
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 .venv/ready: requirements-dev.txt
 .venv-peers/ready: requirements-peers.txt
+.venv-site/ready: requirements-site.txt
 .venv-onnx/ready: requirements-onnx.txt
 .venv-paddle/ready: requirements-paddle.txt
 .venv-openvino/ready: requirements-openvino.txt
-.venv/ready .venv-peers/ready .venv-onnx/ready .venv-paddle/ready .venv-openvino/ready:
+.venv/ready .venv-peers/ready .venv-site/ready .venv-onnx/ready .venv-paddle/ready .venv-openvino/ready:
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install --quiet --disable-pip-version-check -r $<
 	touch $@

@@ -79,7 +79,7 @@ def measure(point: Point, name: str, seconds: float, limit: float) -> Row:
 def run(options: argparse.Namespace) -> None:
     """Measures all points, the small sizes first, and stops a curve that has become too slow."""
     names = [n for n in CONTESTANTS if options.compile or n != results.COMPILE]
-    session = time.strftime("%Y-%m-%dT%H:%M:%S")
+    head = {"session": time.strftime("%Y-%m-%dT%H:%M:%S"), "commit": results.commit()}
     curves = [(w, axis) for w in options.workloads for axis in options.axis]
     for number_of_round in range(options.rounds):
         for workload, axis in curves:
@@ -90,7 +90,7 @@ def run(options: argparse.Namespace) -> None:
                 order = [name for name in names if name not in slow]
                 random.Random(number_of_round).shuffle(order)
                 for name in order:
-                    what = {"session": session, "contestant": name, "axis": axis, "size": size}
+                    what = {**head, "contestant": name, "axis": axis, "size": size}
                     point = Point(workload, axis, size)
                     try:
                         row = measure(point, name, options.seconds, options.limit)

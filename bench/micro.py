@@ -73,6 +73,7 @@ def measure(only: str, budget: float, threads: int, out: Path) -> None:
     fluvial.set_num_threads(threads)
     kept = all(os.environ.get(name) == value for name, value in KEPT.items())
     session = time.strftime("%Y-%m-%dT%H:%M:%S")
+    commit = results.commit()
     for case in (case for group in micro_torch.GROUPS for case in group()):
         if only not in f"{case.group} {case.name}":
             continue
@@ -90,6 +91,7 @@ def measure(only: str, budget: float, threads: int, out: Path) -> None:
         times = in_turns(sides, budget)
         row: Row = {
             "session": session,
+            "commit": commit,
             "group": case.group,
             "case": case.name,
             "mode": case.mode,

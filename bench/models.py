@@ -20,7 +20,6 @@ import datetime
 import os
 import random
 import shutil
-import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -155,14 +154,12 @@ def about() -> Row:
         for line in Path("/proc/cpuinfo").read_text().splitlines()
         if line.startswith("model name")
     ]
-    git = ["git", "-C", str(PEERS), "describe", "--always", "--dirty"]
-    commit = subprocess.run(git, capture_output=True, text=True).stdout.strip()
     return {
         "processor": models[0] if models else "unknown",
         "cores": os.cpu_count(),
         "python": sys.version.split()[0],
         "versions": processes.versions(("numpy", "torch", "jax")),
-        "commit": commit,
+        "commit": results.commit(),
     }
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +45,12 @@ def append(path: Path, row: Row) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:
         file.write(json.dumps(row) + "\n")
+
+
+def commit() -> str:
+    """The commit that is measured; empty where git does not know."""
+    git = ["git", "-C", str(FOLDER.parent), "describe", "--always", "--dirty", "--exclude=*"]
+    return subprocess.run(git, capture_output=True, text=True).stdout.strip()
 
 
 def rewrite(path: Path, rows: Iterable[Row]) -> None:

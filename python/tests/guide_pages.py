@@ -1,4 +1,5 @@
-"""Runs the pages of `docs/guide`: all code of a page, from top to bottom, in one empty folder.
+"""Runs pages of `docs`: all code of a page, from top to bottom, in one folder that is empty but for `python`,
+the folder of that name.
 
 - ```python with prompts: examples with what they print, as in docstrings; `...` stands for anything.
 - ```python without prompts: code, run as a whole. If its first line is a comment that is the name of a
@@ -6,8 +7,9 @@
 - ```output: what the code before it prints, if it prints anything.
 - ```console: commands (`fluvial` and `python`) with what they write; `..` stands for what differs.
 
-The code of others, which cannot run here, is in ```py; ```text is for what is no code. A line of the page
-is called `example.py:<line in its example>` in errors.
+The code of others, which cannot run here, is in ```py; ```text is for what is no code. ```rust is run by `cargo test --doc`
+(`crates/fluvial/src/lib.rs` lists its pages). Commands in ```sh are compared with the Makefile and the help of `fluvial`
+(`page_links.py`). A line of the page is called `example.py:<line in its example>` in errors.
 """
 
 import contextlib
@@ -24,8 +26,10 @@ from pathlib import Path
 
 import fluvial as fl
 
-FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-KINDS = {"python", "output", "console", "py", "rust", "text"}
+FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+KINDS = {"python", "output", "console", "py", "rust", "text", "sh"}
+#: Settings of editors, and C, whose names are compared with the header.
+KINDS |= {"json", "lua", "toml", "elisp", "c"}
 FLAGS = doctest.ELLIPSIS
 #: Beyond it a command hangs.
 SECONDS = 60
@@ -91,7 +95,7 @@ class Page:
             kind, body = found.groups()
             line = text.count("\n", 0, found.start()) + 1
             if kind not in KINDS:
-                self.fault(line, f"there is no kind of block `{kind}`")
+                self.fault(line, f"there is no kind of block `{kind}`: what would run it?")
             elif kind == "output":
                 self.compare(line, body, self.printed)
                 self.printed = ""

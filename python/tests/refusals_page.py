@@ -18,8 +18,8 @@ FILES = [
 HEAD = """# What programs refuse
 
 Most of Python works in functions under `@fl.function` as it does line by line. What cannot become a program is an error at the user's line when the function is built, or when it runs; nothing else is done in its place. Where it is a branch or a loop that cannot be a part of one program, a call builds a program for its own path
-instead, and says so ([control flow](control_flow.md)); the error comes with `fl.function(whole=True)`, and where a program is built without values, as `fl.build` does. This page is made from the code that refuses,
-by `python python/tests/refusals_page.py`; `…` stands for what a message names. [Control flow](control_flow.md) says what works.
+instead, and says so ([control flow](control_flow_rules.md)); the error comes with `fl.function(whole=True)`, and where a program is built without values, as `fl.build` does. This page is made from the code that refuses,
+by `python python/tests/refusals_page.py`; `…` stands for what a message names. [Control flow](control_flow_rules.md) says what works.
 """
 
 

@@ -11,6 +11,7 @@ BENCH = Path(__file__).parents[2] / "bench"
 sys.path.append(str(BENCH))
 
 import command  # noqa: E402
+import compare  # noqa: E402
 import curves  # noqa: E402
 import footprint  # noqa: E402
 import micro  # noqa: E402
@@ -376,3 +377,18 @@ def test_sizes_of_installed_packages():
     assert 0.1 < footprint.installed_mb(found["pytest"]) < 100
     footprint.required("no-such-package; extra == 'x'", found)
     assert "no-such-package" not in found
+
+
+def test_what_moved_between_two_commits():
+    head = [{"session": name, "about": {"commit": commit}} for name, commit in (("a", "1111aaa"), ("b", "2222bbb"))]
+    rows = [row(COMPILED, 2.0, 2.1), row(COMPILED, 2.1), row(COMPILED, 2.5, 2.6, session="b")]  # slower by a quarter
+    rows += [row(IMPERATIVE, 2.0, 2.6), row(IMPERATIVE, 2.5, 2.6, session="b")]  # within the noise of one round
+    rows += [row(EAGER, 2.0), row(EAGER, 9.0, session="b")]  # theirs
+    for commit, count in (("1111aaa", 1000), ("2222bbb", 950), ("2222bbb-dirty", 1)):
+        rows.append({"commit": commit, "case": "matmul", "instructions": count})
+    before, after = (compare.figures(head + rows, commit) for commit in ("1111aaa", "2222bbbccc"))
+    assert [text for _, text in compare.moved(before, after)] == [
+        f"mlp train 128, {COMPILED}, ms: 2 -> 2.5 (+25.0%)",
+        "instructions: matmul: 1000 -> 950 (-5.0%)",
+    ]
+    assert compare.figures(head + rows, "3333") == {}

@@ -1,7 +1,6 @@
 """Compiled programs: running, reports, the lockstep check, profiles."""
 
 import json
-import re
 import subprocess
 import sys
 import threading
@@ -270,17 +269,6 @@ class TestTools:
             fl.check(different, [x])
         message = str(error.value)
         assert message.startswith(f"{__file__}:{line_of('differs')}") and "imperatively" in message
-
-
-def test_the_document(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    document = Path(__file__).parents[2] / "docs/programs.md"
-    blocks = re.findall(r"```python\n(.*?)```", document.read_text(), re.DOTALL)
-    names = {"fl": fl, "np": np}
-    for block in blocks:
-        exec(block, names)
-    assert len(blocks) >= 2 and (tmp_path / "trace.json").exists()
-
 
 
 def test_a_frozen_program_has_the_numbers_in_it():

@@ -1,4 +1,4 @@
-"""What `docs/debugging.md` says, where no other test says it."""
+"""What `docs/debugger.md` says, where no other test says it."""
 
 import os
 

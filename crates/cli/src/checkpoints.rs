@@ -17,18 +17,18 @@ use crate::out::Out;
 /// When and where a run is saved.
 #[derive(Args, Clone)]
 pub struct CheckpointArgs {
-    /// Save the run in this folder on the way, and when it is stopped.
+    /// Write checkpoints of the run to this folder, and one when it is stopped.
     #[arg(long = "checkpoint", value_name = "DIR")]
     pub folder: Option<PathBuf>,
-    /// How often: after so many trips (`100`), or after a time (`30s`, `5m`, `1h`).
+    /// How often: after so many iterations (`100`), or after a time (`30s`, `5m`, `1h`).
     #[arg(long, value_name = "N|TIME", default_value = "5m", requires = "folder")]
     pub every: Every,
-    /// How many of the latest checkpoints are kept.
+    /// How many checkpoints to keep, the latest ones.
     #[arg(long, value_name = "K", default_value_t = 2, requires = "folder",
           value_parser = clap::value_parser!(u32).range(1..))]
     pub keep: u32,
-    /// Go on with the run that the folder has checkpoints of, from the latest one; without any, from the start. What the
-    /// run began with must be the same: program, inputs, settings and data. Only `--epochs` may differ.
+    /// Resume the run from the latest checkpoint in the folder; without any, start anew. What the
+    /// run started with must be the same: program, inputs, settings and data. Only `--epochs` may differ.
     #[arg(long, requires = "folder")]
     pub resume: bool,
     /// They are those of one of several ranks.

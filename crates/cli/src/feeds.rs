@@ -14,8 +14,8 @@ use crate::tensors;
 /// Where inputs come from.
 #[derive(Args)]
 pub struct FeedArgs {
-    /// A file for an input (`x=x.npy`), or for all inputs that it names (`feeds.npz`); `-` is standard input. May be
-    /// given often.
+    /// A file for an input (`x=x.npy`), or for all inputs that it names (`feeds.npz`); `-` is standard input. May
+    /// be repeated.
     #[arg(short, long = "feed", value_name = "[NAME=]FILE")]
     pub feeds: Vec<String>,
 }

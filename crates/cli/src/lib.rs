@@ -63,7 +63,7 @@ const EXAMPLES: &str = "Examples:
 
 Exit codes: 0 fine, 1 a fault of the program or of files (`diff`: differences), 2 wrong usage,
 3 the launcher belongs to another library of MPI, 4 there is none, 5 another rank was lost,
-6 ranks disagree, 130 stopped by Ctrl-C, 143 stopped by a request to end.";
+6 ranks disagree, 130 stopped by Ctrl-C, 143 terminated.";
 
 /// Runs the command line, whose first word is the name of the command itself, and returns its exit code.
 pub fn run(args: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> ExitCode {

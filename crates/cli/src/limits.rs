@@ -14,7 +14,7 @@ pub struct LimitArgs {
     /// End the run with an error when it takes longer (`30s`, `5m`, `1h`).
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub limit_time: Option<Duration>,
-    /// End the run with an error when its loops make more trips, those of loops in loops included.
+    /// End the run with an error after so many iterations of its loops, nested ones included.
     #[arg(long, value_name = "N")]
     pub max_steps: Option<u64>,
 }

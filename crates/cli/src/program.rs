@@ -176,7 +176,7 @@ pub fn build(script: &Path, to: &Path, data: Option<&Path>, args: &[String]) -> 
         false => Error::new(ErrorKind::File, format!("`{python}` has no package `fluvial`"))
             .remedy("install it there, or name another Python in FLUVIAL_PYTHON"),
         true if status.success() => Error::program(format!("`{shown}` did not build a program"))
-            .remedy("build one in program mode, see `docs/programs.md`"),
+            .remedy("build one in program mode, see `docs/compiled_programs.md`"),
         true => Error::program(format!("`{shown}` failed with {status}"))
             .remedy("what Python has written above says why"),
     })

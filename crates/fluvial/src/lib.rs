@@ -78,11 +78,11 @@ mod documents {
     struct Readme;
     #[doc = include_str!("../../../docs/ADD_AN_OP.md")]
     struct AddAnOp;
-    #[doc = include_str!("../../../docs/layers.md")]
+    #[doc = include_str!("../../../docs/layers_in_rust.md")]
     struct Layers;
     #[doc = include_str!("../../../docs/training.md")]
     struct Training;
-    #[doc = include_str!("../../../docs/programs.md")]
+    #[doc = include_str!("../../../docs/compiled_programs.md")]
     struct Programs;
     #[doc = include_str!("../../../docs/guide/rust.md")]
     struct GuideRust;

@@ -3,9 +3,12 @@
 //! A rule reads the tree and returns its faults, each as one line that starts with the path.
 
 mod layers;
+mod manifests;
+mod release;
 mod tokens;
 
 pub use layers::layers;
+pub use release::release;
 
 use crate::{codegen, tree::Source};
 use tokens::{Token, find};
@@ -14,8 +17,9 @@ use tokens::{Token, find};
 pub type Rule = (&'static str, fn(&[Source]) -> Vec<String>);
 
 /// Every rule.
-pub const RULES: [Rule; 6] = [
+pub const RULES: [Rule; 7] = [
     ("layers", layers),
+    ("release", release),
     ("unsafe code", unsafe_code),
     ("file length", file_length),
     ("unfinished code", unfinished_code),

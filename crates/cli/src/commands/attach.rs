@@ -17,7 +17,7 @@ use crate::out::Out;
 use crate::signals;
 use crate::typed::Typed;
 
-/// Debug a process that runs already.
+/// Debug a process that is already running.
 ///
 /// It pauses the process and asks what to do; `help` lists the commands, `detach` or the end of the input lets it go on.
 /// The process may be given by its number, if it is one of yours, or by the port at which its debugger listens; then the

@@ -32,10 +32,10 @@ pub struct Bench {
     feeds: FeedArgs,
     #[command(flatten)]
     sizes: SizeArgs,
-    /// Measure these outputs only. May be given often.
+    /// Measure these outputs only. May be repeated.
     #[arg(long, value_name = "NAME", num_args = 1..)]
     fetch: Vec<String>,
-    /// Set a state before the runs, or an input: by its name or the end of it. May be given often.
+    /// Set a state before the runs, or an input: by its name or the end of it. May be repeated.
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
     /// Load states from a file of tensors.
@@ -44,7 +44,7 @@ pub struct Bench {
     /// How to run it. May be given twice, to compare.
     #[arg(long, value_enum, default_value = "compiled")]
     mode: Vec<Mode>,
-    /// Also passes that change the last bits of the interpreted program.
+    /// Allow passes that may change the last bits of results.
     #[arg(long)]
     fast: bool,
     /// How many runs; as many as fit in `--seconds` by default, at least 3.

@@ -36,7 +36,7 @@ pub struct Check {
     feeds: FeedArgs,
     #[command(flatten)]
     sizes: SizeArgs,
-    /// Set a state before the runs, or an input: by its name or the end of it. May be given often.
+    /// Set a state before the runs, or an input: by its name or the end of it. May be repeated.
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
     /// Load states from a file of tensors.

@@ -93,7 +93,7 @@ struct Source {
     /// The format; by default the name of the first file says it.
     #[arg(long, value_name = "NAME")]
     format: Option<String>,
-    /// A setting of the format: `header=false`, `'shape=[[13],[1]]'`. May be given often.
+    /// A setting of the format: `header=false`, `'shape=[[13],[1]]'`. May be repeated.
     #[arg(long = "option", value_name = "NAME=VALUE")]
     options: Vec<String>,
 }

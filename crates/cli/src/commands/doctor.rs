@@ -14,7 +14,7 @@ use crate::out::Out;
 use crate::table::{bytes, row, table};
 use crate::{fault, program};
 
-/// Say what there is: version, processor, threads, memory, Python; and whether all works.
+/// Show the version, processor, threads, memory and Python, and run a self-test.
 ///
 /// Programs run without Python; only scripts need it. The exit code is 1 if something does not work.
 #[derive(Args)]

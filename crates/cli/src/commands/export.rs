@@ -11,7 +11,7 @@ use crate::fault::{Outcome, usage};
 use crate::out::Out;
 use crate::program::ProgramArgs;
 
-/// Write a program down as source: C that any compiler builds, with nothing but the C library.
+/// Write a program as C source that any compiler builds, with nothing but the C library.
 ///
 /// The folder gets a header, the source, the initial values of the states, a `main.c` that reads and writes `.npy` files, a
 /// `Makefile` and a `CMakeLists.txt`.

@@ -88,7 +88,7 @@ pub enum Mode {
 /// What commands that run programs have in common.
 #[derive(Args)]
 pub struct RunArgs {
-    /// How many threads work; one per core if neither this nor FLUVIAL_THREADS says so.
+    /// Number of threads; FLUVIAL_THREADS by default, else one per core.
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
     /// The folder below which the program may read and write files.

@@ -23,7 +23,7 @@ pub struct Plan {
     feeds: FeedArgs,
     #[command(flatten)]
     sizes: SizeArgs,
-    /// Plan for these outputs only. May be given often.
+    /// Plan for these outputs only. May be repeated.
     #[arg(long, value_name = "NAME", num_args = 1..)]
     fetch: Vec<String>,
     /// The most bytes that a run may need beside inputs and states.

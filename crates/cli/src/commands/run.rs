@@ -32,9 +32,9 @@ use crate::{names, observers, settings, signals, tensors};
 
 /// Run a program.
 ///
-/// Inputs come from files or from `--set`; outputs are shown, and written with `-o`. States begin as the program
-/// says, unless `--load` or `--set` say otherwise, and can be kept with `--save`. Ctrl-C stops the run between
-/// trips of its loops.
+/// Inputs come from files or from `--set`; outputs are shown, and written with `-o`. States have
+/// their initial values, unless `--load` or `--set` gives others, and are saved with `--save`.
+/// Ctrl-C stops the run between iterations of its loops.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Run {
@@ -42,7 +42,7 @@ pub struct Run {
     program: ProgramArgs,
     #[command(flatten)]
     feeds: FeedArgs,
-    /// An output, or a state as it is after the run. May be given often; all outputs by default.
+    /// An output, or a state as it is after the run. May be repeated; all outputs by default.
     #[arg(long, value_name = "NAME", num_args = 1..)]
     fetch: Vec<String>,
     /// Write what is fetched to a file: `.npz`, `.safetensors`, or `.npy` for one tensor; `-` writes `.safetensors` to
@@ -52,17 +52,17 @@ pub struct Run {
     /// How to run it.
     #[arg(long, value_enum, default_value = "compiled")]
     mode: Mode,
-    /// Also passes that change the last bits of the interpreted program.
+    /// Allow passes that may change the last bits of results.
     #[arg(long)]
     fast: bool,
     /// Spread the training over the ranks that `mpirun`, `srun` or `fluvial launch` has started: `dp`, data parallel.
     /// Rank 0 shows and writes.
     #[arg(long, value_name = "HOW")]
     dist: Option<String>,
-    /// How often loops over readers go through their data.
+    /// Number of epochs: how often loops over readers go through their data.
     #[arg(long, value_name = "N")]
     epochs: Option<u32>,
-    /// Set a state before the run, or an input: by its name or the end of it. May be given often.
+    /// Set a state before the run, or an input: by its name or the end of it. May be repeated.
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
     /// Load states from a file of tensors.

@@ -30,10 +30,10 @@ pub struct Show {
     /// Show the program as it is after all passes.
     #[arg(long)]
     compiled: bool,
-    /// Also passes that change the last bits of the interpreted program.
+    /// Allow passes that may change the last bits of results.
     #[arg(long)]
     fast: bool,
-    /// Compile for these outputs only. May be given often.
+    /// Compile for these outputs only. May be repeated.
     #[arg(long, value_name = "NAME", num_args = 1..)]
     fetch: Vec<String>,
     /// Draw the graph in the language of Graphviz.

@@ -16,7 +16,7 @@ use crate::{program, signals, tensors};
 
 /// Show runs, programs, memory and time as a page in a browser.
 ///
-/// The page is served on this machine only, at an address that nobody can guess, until Ctrl-C. Nothing but what is named
+/// The page is served on this machine only, at an address that cannot be guessed, until Ctrl-C. Nothing but what is named
 /// here is shown, and nothing is loaded from elsewhere.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
@@ -30,10 +30,10 @@ pub struct View {
     /// Open a browser.
     #[arg(long, conflicts_with = "export")]
     open: bool,
-    /// Write the page to a file that needs no server, to be sent to somebody.
+    /// Write the page to a file that needs no server, to share it.
     #[arg(long, value_name = "FILE")]
     export: Option<PathBuf>,
-    /// A folder below which the sources of programs are; the current one by default. May be given often.
+    /// A folder below which the sources of programs are; the current one by default. May be repeated.
     #[arg(long, value_name = "DIR")]
     source: Vec<PathBuf>,
 }

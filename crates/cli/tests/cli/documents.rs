@@ -1,4 +1,4 @@
-//! The examples of `docs/command_line.md` and `docs/fl_language.md` do what the pages say.
+//! The examples of `docs/command_line.md` and `docs/fl_language.md` do what the pages say, and the page of options is fresh.
 
 use std::fs;
 use std::path::Path;
@@ -109,4 +109,32 @@ fn is_like(shown: &str, found: &str) -> bool {
         last = Some(part);
     }
     last.map_or(rest.is_empty(), |last| found.ends_with(last))
+}
+
+/// `docs/command_options.md` is the help of every command: `UPDATE_EXPECT=1 cargo test -p fluvial-cli --test cli options`
+/// writes it.
+#[test]
+fn the_page_of_options_is_fresh() {
+    let sandbox = Sandbox::new();
+    let mut text = "# Options of every command\n\nWhat `fluvial COMMAND --help` says. [The command line](command_line.md) \
+                    explains the commands, with examples.\n"
+        .to_string();
+    let n_commands = help_of(&sandbox, &[], &mut text);
+    assert!(n_commands > 17, "{n_commands}");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/command_options.md");
+    expect_test::expect_file![path].assert_eq(&text);
+}
+
+/// Adds the help of a command and of those below it, and counts them.
+fn help_of(sandbox: &Sandbox, command: &[&str], text: &mut String) -> usize {
+    let done = sandbox.words(&[command, &["--help"]].concat());
+    assert_eq!(done.status, 0, "{}", done.stderr);
+    let name = ["fluvial"].iter().chain(command).copied().collect::<Vec<_>>().join(" ");
+    let help: Vec<&str> = done.stdout.trim_end().lines().map(str::trim_end).collect();
+    *text += &format!("\n## {name}\n\n```text\n{}\n```\n", help.join("\n"));
+    let listed = help.iter().skip_while(|line| **line != "Commands:").skip(1);
+    let listed = listed.take_while(|line| !line.is_empty());
+    let names = listed.filter_map(|line| line.split_whitespace().next());
+    let names = names.filter(|name| *name != "help");
+    1 + names.map(|name| help_of(sandbox, &[command, &[name]].concat(), text)).sum::<usize>()
 }

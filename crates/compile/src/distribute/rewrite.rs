@@ -85,8 +85,8 @@ impl Work<'_> {
         let Some(plans) = self.plan.inner.get(&index) else { return Ok(call.op.clone()) };
         let blocks = call.op.blocks();
         let op = map_blocks(&call.op, &mut |inner| {
-            let of = |known: &&Arc<Block>| std::ptr::eq(&***known, inner);
-            match blocks.iter().position(|known| of(&known)) {
+            let place = blocks.iter().position(|known| std::ptr::eq(&***known, inner));
+            match place {
                 Some(place) => rewritten(inner, &plans[place], self.options).map(Arc::new),
                 None => Ok(Arc::new(inner.clone())),
             }

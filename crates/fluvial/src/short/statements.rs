@@ -86,8 +86,9 @@ pub(super) fn text<'a>(call: &'a ShortCall, name: &str) -> Option<&'a str> {
 }
 
 pub(super) fn unknown(name: &str) -> Error {
-    Error::program(format!("no op, layer or optimizer is named `{name}`"))
-        .remedy("docs/ops.md lists ops, docs/layers.md layers, docs/training.md optimizers")
+    Error::program(format!("no op, layer or optimizer is named `{name}`")).remedy(
+        "docs/ops.md lists ops, docs/all_layers.md layers, docs/all_optimizers.md optimizers",
+    )
 }
 
 impl<'a> Builder<'a> {

@@ -1,6 +1,7 @@
 //! `docs/ops.md`: the reference page of all ops.
 
 use super::MARKER;
+use super::layout::without_links;
 use super::source::{File, Function, Op, Ops, OptionField, first_paragraph};
 use crate::tree::Source;
 
@@ -27,7 +28,8 @@ pub fn generate(ops: &Ops) -> Result<Vec<Source>, String> {
 fn entry(file: &File) -> String {
     let mut text = format!("\n### [`{}`](../{})\n", file.name.trim_end_matches('_'), file.path);
     for function in &file.functions {
-        text += &format!("\n```rust\n{}\n```\n\n{}\n", signature(function), function.summary());
+        let about = without_links(&function.summary());
+        text += &format!("\n```rust\n{}\n```\n\n{about}\n", signature(function));
     }
     for options in &file.options {
         let kind = if options.is_choice { "one of" } else { "with" };

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use toml::{Table, Value};
 
+use super::manifests::{Manifests, subtable};
 use crate::tree::Source;
 
 /// A crate may use those in the rows above its own.
@@ -28,35 +29,10 @@ const TOOLS: [&str; 3] = ["bench", "testkit", "xtask"];
 
 /// The manifests keep the order of the crates.
 pub fn layers(tree: &[Source]) -> Vec<String> {
-    match manifests(tree) {
+    match Manifests::read(tree) {
         Ok(manifests) => faults(&manifests),
         Err(fault) => vec![fault],
     }
-}
-
-struct Manifests<'a> {
-    /// Path, folder and contents.
-    crates: Vec<(&'a str, &'a str, Table)>,
-    workspace: Table,
-}
-
-fn manifests(tree: &[Source]) -> Result<Manifests<'_>, String> {
-    let mut manifests = Manifests { crates: Vec::new(), workspace: Table::new() };
-    for source in tree {
-        let folder = source.crate_folder();
-        let is_of_crate =
-            folder.is_some_and(|name| source.path == format!("crates/{name}/Cargo.toml"));
-        if !is_of_crate && source.path != "Cargo.toml" {
-            continue;
-        }
-        let table: Table =
-            source.text.parse().map_err(|error| format!("{}: {error}", source.path))?;
-        match folder {
-            Some(folder) => manifests.crates.push((&source.path, folder, table)),
-            None => manifests.workspace = table,
-        }
-    }
-    Ok(manifests)
 }
 
 fn faults(manifests: &Manifests) -> Vec<String> {
@@ -116,10 +92,6 @@ fn dependencies(manifest: &Table) -> Vec<(&'static str, &str, &Value)> {
         }
     }
     dependencies
-}
-
-fn subtable<'a>(table: &'a Table, key: &str) -> Option<&'a Table> {
-    table.get(key)?.as_table()
 }
 
 #[cfg(test)]
