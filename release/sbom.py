@@ -4,6 +4,7 @@
 """
 
 import json
+import re
 import sys
 import tomllib
 from pathlib import Path
@@ -44,7 +45,7 @@ def component(package, checksums):
     if package["description"]:
         entry["description"] = " ".join(package["description"].split())
     if package["license"]:
-        entry["licenses"] = [{"expression": package["license"].replace("/", " OR ")}]
+        entry["licenses"] = [{"expression": re.sub(r"\s*/\s*", " OR ", package["license"])}]
     checksum = checksums.get((package["name"], package["version"]))
     if checksum:
         entry["hashes"] = [{"alg": "SHA-256", "content": checksum}]

@@ -76,6 +76,14 @@ def test_c_on_pages_is_of_the_header():
     assert n_names > 3
 
 
+def test_the_map_has_every_crate_in_the_order_of_the_layers():
+    table = (ROOT / "docs" / "ARCHITECTURE.md").read_text().split("## The crates")[1].split("## ")[0]
+    named = re.findall(r"^\| `(\w+)`", table, re.MULTILINE)
+    layers = (ROOT / "crates" / "xtask" / "src" / "tidy" / "layers.rs").read_text()
+    rows = re.search(r"const LAYERS.*?= \[(.*?)^\];", layers, re.DOTALL | re.MULTILINE)[1]
+    assert named == re.findall(r'"(\w+)"', rows)
+
+
 def test_links_titles_and_commands_of_pages():
     assert page_links.faults() == []
 

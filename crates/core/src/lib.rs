@@ -14,7 +14,7 @@
 //!
 //! The modules in reading order:
 //!
-//! - [`op`], [`grad`](mod@grad) and [`attrs`]: what an op is; [`options`]: what its function takes. [`family`] makes elementwise ones from a scalar
+//! - [`op`], [`grad`](mod@grad) and [`attrs`]: what an op is; [`options`](mod@options): what its function takes. [`family`] makes elementwise ones from a scalar
 //!   expression, [`parametric`] those with numbers as attributes; `structural` holds the few this crate needs itself.
 //! - [`mod@autocast`]: which functions compute in narrow types.
 //! - [`batch`]: what an op is given to run on a whole batch.

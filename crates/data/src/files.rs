@@ -156,7 +156,7 @@ pub fn check_place(full: &Path) -> Result<()> {
     fs::remove_file(&draft).map_err(named)
 }
 
-/// [`write`] for a path that was not named by a program. What a link leads to is written there, and the link stays.
+/// [`write`](fn@write) for a path that was not named by a program. What a link leads to is written there, and the link stays.
 pub fn write_at(full: &Path, contents: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
     let path = full.display().to_string();
     let target = fs::canonicalize(full);

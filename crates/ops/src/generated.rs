@@ -869,7 +869,7 @@ pub trait VarOps {
     #[track_caller]
     fn print(&self, message: &str) -> Result<Var>;
 
-    /// [`print`] with options.
+    /// [`print`](super::print()) with options.
     #[track_caller]
     fn print_with(&self, message: &str, options: PrintOptions) -> Result<Var>;
 
@@ -976,11 +976,12 @@ pub trait VarOps {
     #[track_caller]
     fn scatter_nd_update(&self, index: &Var, updates: &Var) -> Result<Var>;
 
-    /// `x[…]` as in numpy. Positions, ranges, [`Index::Ellipsis`] and [`Index::NewAxis`] give a
-    /// view; tensors of positions and masks give a copy. Tensors of positions are broadcast
-    /// together, with single positions beside them; their axes take the place of the first, if all
-    /// stand side by side, and else come first. With a mask, the size is known only when it is
-    /// computed; in a program, a mask beside tensors of positions must find as many as they have.
+    /// `x[…]` as in numpy. Positions, ranges, [`Index::Ellipsis`](crate::Index::Ellipsis) and
+    /// [`Index::NewAxis`](crate::Index::NewAxis) give a view; tensors of positions and masks give a
+    /// copy. Tensors of positions are broadcast together, with single positions beside them; their
+    /// axes take the place of the first, if all stand side by side, and else come first. With a
+    /// mask, the size is known only when it is computed; in a program, a mask beside tensors of
+    /// positions must find as many as they have.
     #[track_caller]
     fn getitem(&self, index: &[crate::Index]) -> Result<Var>;
 
@@ -1911,7 +1912,7 @@ pub trait VarOps {
     fn var(&self, axes: &[i64], keepdims: bool, correction: f64) -> Result<Var>;
 
     /// The standard deviation over some axes; over all, if none are named: the square root of
-    /// [`var`]. Where it is zero, so is its gradient.
+    /// [`var`](super::var()). Where it is zero, so is its gradient.
     #[track_caller]
     fn std(&self, axes: &[i64], keepdims: bool, correction: f64) -> Result<Var>;
 

@@ -61,7 +61,7 @@ pub fn print(x: &Var, message: &str) -> Result<Var> {
     print_with(x, message, PrintOptions::default())
 }
 
-/// [`print`] with options.
+/// [`print`](super::print()) with options.
 ///
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;

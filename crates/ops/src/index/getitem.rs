@@ -8,7 +8,8 @@ use crate::shape::derived::{count, judged};
 use crate::shape::slice::part_of;
 use crate::shape::{assume_dims, narrow, permute, reshape, whole_size};
 
-/// `x[…]` as in numpy. Positions, ranges, [`Index::Ellipsis`] and [`Index::NewAxis`] give a view;
+/// `x[…]` as in numpy. Positions, ranges, [`Index::Ellipsis`](crate::Index::Ellipsis) and
+/// [`Index::NewAxis`](crate::Index::NewAxis) give a view;
 /// tensors of positions and masks give a copy. Tensors of positions are broadcast together, with
 /// single positions beside them; their axes take the place of the first, if all stand side by side,
 /// and else come first. With a mask, the size is known only when it is computed; in a program, a

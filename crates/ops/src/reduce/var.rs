@@ -25,7 +25,7 @@ pub fn var(x: &Var, axes: &[i64], keepdims: bool, correction: f64) -> Result<Var
     narrowed(&found, dtype)
 }
 
-/// The standard deviation over some axes; over all, if none are named: the square root of [`var`].
+/// The standard deviation over some axes; over all, if none are named: the square root of [`var`](super::var()).
 /// Where it is zero, so is its gradient.
 ///
 /// ```
