@@ -492,6 +492,13 @@ class Loop(Region):
     def relate(self, outputs: list[Tensor], ends: dict[int, Any]) -> None:
         """Notes which values behind the loop are one object, or may be, because the last trip has made them so."""
         tensors = [(place, leaf) for place, leaf in ends.items() if is_tensor(leaf) and not leaf._is_number]
+        first = {id(self.params[place]): self.layout[key][1][i] for (key, i), place in self.places.items()}
+        for place, leaf in tensors:
+            # What a trip has chosen may be what was there before the loop.
+            for other in [ref() for ref in journal.LOCAL.perhaps.of(leaf)]:
+                other = first.get(id(other), other)
+                if is_tensor(other) and not other._is_number and self.is_from_before(other):
+                    journal.may_be(outputs[place], other)
         for number, (one, a) in enumerate(tensors):
             for two, b in tensors[number + 1 :]:
                 if a is b or any(ref() is b for ref in journal.LOCAL.perhaps.of(a)):
