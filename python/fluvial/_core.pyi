@@ -965,6 +965,7 @@ class Tensor:
     def median(self, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool = False) -> Tensor: ...
     @overload
     def median(self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False) -> Tensor: ...
+    def merge_boxes(self, scores: TensorLike, *, threshold: builtins.float = 0.3, normalized: builtins.bool = True) -> tuple[Tensor, Tensor]: ...
     def merge_rows(self, yes: TensorLike, no: TensorLike) -> Tensor: ...
     @overload
     def min(self, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool = False) -> Tensor: ...
@@ -1036,6 +1037,7 @@ class Tensor:
     def pixel_unshuffle(self, downscale_factor: builtins.int) -> Tensor: ...
     def poisson_nll_loss(self, target: TensorLike, *, reduction: str = "mean", log_input: builtins.bool = True, full: builtins.bool = False, eps: builtins.float = 1e-8) -> Tensor: ...
     def polar(self, angle: TensorLike) -> Tensor: ...
+    def polygon_masks(self, objects: TensorLike, corners: TensorLike, corners_of_polygons: TensorLike, polygons_of_objects: TensorLike, resolution: builtins.int) -> Tensor: ...
     @overload
     def pow(self, b: TensorLike) -> Tensor: ...
     @overload
@@ -4906,6 +4908,20 @@ def median(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bui
 @overload
 def median(input: TensorLike, dim: int | Sequence[int] | None = None, keepdim: builtins.bool = False) -> Tensor: ...
 
+def merge_boxes(boxes: TensorLike, scores: TensorLike, *, threshold: float = 0.3, normalized: builtins.bool = True) -> tuple[Tensor, Tensor]:
+    """Goes through the boxes of each image in order. A box that overlaps the last one by more than the threshold is merged into
+    it: edges are means, weighted by scores, and scores add up. `boxes`, `[images, boxes, 4]`, has the left, top, right and
+    bottom edge of each; `scores` are `[images, boxes]`.
+
+    Returns both as they are then. A box that was merged into another keeps its place, with the score -inf.
+
+    Args:
+        boxes: A tensor, a number or an array.
+        scores: A tensor, a number or an array.
+        threshold: How much a box overlaps the one before it at least: the share of what both cover that both cover.
+        normalized: Whether a box from 0 to 1 has the width 1, and not two pixels.
+    """
+
 def merge_rows(mask: TensorLike, yes: TensorLike, no: TensorLike) -> Tensor:
     """The rows of `yes` where `mask` holds and the rows of `no` where it does not, each in order: what
     `split_rows` took apart.
@@ -5329,6 +5345,23 @@ def polygamma(n: int, x: TensorLike) -> Tensor:
     """
 @overload
 def polygamma(n: int, input: TensorLike) -> Tensor: ...
+
+def polygon_masks(boxes: TensorLike, objects: TensorLike, corners: TensorLike, corners_of_polygons: TensorLike, polygons_of_objects: TensorLike, resolution: int) -> Tensor:
+    """Which elements of boxes lie in polygons, as 1 or 0, `i64[boxes, resolution, resolution]`. `boxes`, `[boxes, 4]`, has left,
+    top, right and bottom edges; each is divided into `resolution` elements each way. `objects`, `i64[boxes]`, is the object of
+    each. An object is covered by several polygons, `i64[objects]`, and a polygon has several corners, `i64[polygons]`;
+    `corners`, `[corners, 2]`, are across and down, those of all polygons one after another.
+
+    Edges are drawn on a grid five times as fine, and an element is covered if its middle is.
+
+    Args:
+        boxes: A tensor, a number or an array.
+        objects: A tensor, a number or an array.
+        corners: A tensor, a number or an array.
+        corners_of_polygons: A tensor, a number or an array.
+        polygons_of_objects: A tensor, a number or an array.
+        resolution: How many elements a box has each way.
+    """
 
 @overload
 def pow(a: TensorLike, b: TensorLike) -> Tensor:

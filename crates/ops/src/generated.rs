@@ -67,8 +67,10 @@ pub use crate::image::channel_shuffle::channel_shuffle;
 pub use crate::image::fold::{FoldOptions, fold};
 pub use crate::image::grid_sample::{GridPadding, GridSampleOptions, GridSampling, grid_sample};
 pub use crate::image::interpolate::{InterpolateOptions, Interpolation, interpolate};
+pub use crate::image::merge_boxes::{MergeBoxesOptions, merge_boxes};
 pub use crate::image::multiclass_nms::{MulticlassNmsOptions, multiclass_nms};
 pub use crate::image::pixel_shuffle::{pixel_shuffle, pixel_unshuffle};
+pub use crate::image::polygon_masks::polygon_masks;
 pub use crate::image::resample::Resampling;
 pub use crate::image::roi_pool_index::{RoiPoolOptions, roi_pool};
 pub use crate::image::unfold::{UnfoldOptions, unfold};
@@ -409,7 +411,9 @@ pub const OPS: &[OpDef] = &[
     crate::host::save::DEF,
     crate::image::bipartite_match::DEF,
     crate::image::fold::DEF,
+    crate::image::merge_boxes::DEF,
     crate::image::multiclass_nms::DEF,
+    crate::image::polygon_masks::DEF,
     crate::image::resample::DEF,
     crate::image::resample_grad::DEF,
     crate::image::roi_pool_index::DEF,
@@ -908,6 +912,13 @@ pub trait VarOps {
     #[track_caller]
     fn interpolate(&self, options: InterpolateOptions) -> Result<Var>;
 
+    /// Goes through the boxes of each image in order. A box that overlaps the last one by more than
+    /// the threshold is merged into it: edges are means, weighted by scores, and scores add up.
+    /// `boxes`, `[images, boxes, 4]`, has the left, top, right and bottom edge of each; `scores`
+    /// are `[images, boxes]`.
+    #[track_caller]
+    fn merge_boxes(&self, scores: &Var, options: MergeBoxesOptions) -> Result<(Var, Var)>;
+
     /// Non-maximum suppression class by class. `boxes`, `[images, boxes, 4]`, has the left, top,
     /// right and bottom edge of each; `scores` are `[images, classes, boxes]`.
     #[track_caller]
@@ -922,6 +933,22 @@ pub trait VarOps {
     /// * factor]` becomes `[.., channels * factor², h, w]`.
     #[track_caller]
     fn pixel_unshuffle(&self, factor: usize) -> Result<Var>;
+
+    /// Which elements of boxes lie in polygons, as 1 or 0, `i64[boxes, resolution, resolution]`.
+    /// `boxes`, `[boxes, 4]`, has left, top, right and bottom edges; each is divided into
+    /// `resolution` elements each way. `objects`, `i64[boxes]`, is the object of each. An object is
+    /// covered by several polygons, `i64[objects]`, and a polygon has several corners,
+    /// `i64[polygons]`; `corners`, `[corners, 2]`, are across and down, those of all polygons one
+    /// after another.
+    #[track_caller]
+    fn polygon_masks(
+        &self,
+        objects: &Var,
+        corners: &Var,
+        corners_of_polygons: &Var,
+        polygons_of_objects: &Var,
+        resolution: usize,
+    ) -> Result<Var>;
 
     /// The largest element of each part of each region, by channels: `[regions, channels, height,
     /// width]`. `x` are images, `[images, channels, height, width]`; `regions`, `[regions, 4]`, has
@@ -2959,6 +2986,10 @@ impl VarOps for Var {
         crate::interpolate(self, options)
     }
 
+    fn merge_boxes(&self, scores: &Var, options: MergeBoxesOptions) -> Result<(Var, Var)> {
+        crate::merge_boxes(self, scores, options)
+    }
+
     fn multiclass_nms(&self, scores: &Var, options: MulticlassNmsOptions) -> Result<Vec<Var>> {
         crate::multiclass_nms(self, scores, options)
     }
@@ -2969,6 +3000,24 @@ impl VarOps for Var {
 
     fn pixel_unshuffle(&self, factor: usize) -> Result<Var> {
         crate::pixel_unshuffle(self, factor)
+    }
+
+    fn polygon_masks(
+        &self,
+        objects: &Var,
+        corners: &Var,
+        corners_of_polygons: &Var,
+        polygons_of_objects: &Var,
+        resolution: usize,
+    ) -> Result<Var> {
+        crate::polygon_masks(
+            self,
+            objects,
+            corners,
+            corners_of_polygons,
+            polygons_of_objects,
+            resolution,
+        )
     }
 
     fn roi_pool(&self, regions: &Var, images: &Var, options: RoiPoolOptions) -> Result<Var> {

@@ -4632,6 +4632,33 @@ fn median(
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
+/// Goes through the boxes of each image in order. A box that overlaps the last one by more than the threshold is merged into
+/// it: edges are means, weighted by scores, and scores add up. `boxes`, `[images, boxes, 4]`, has the left, top, right and
+/// bottom edge of each; `scores` are `[images, boxes]`.
+///
+/// Returns both as they are then. A box that was merged into another keeps its place, with the score -inf.
+///
+/// Args:
+///     boxes: A tensor, a number or an array.
+///     scores: A tensor, a number or an array.
+///     threshold: How much a box overlaps the one before it at least: the share of what both cover that both cover.
+///     normalized: Whether a box from 0 to 1 has the width 1, and not two pixels.
+#[pyfunction]
+#[pyo3(signature = (boxes, scores, *, threshold=FloatArg(0.3), normalized=true))]
+#[pyo3(text_signature = "(boxes, scores, *, threshold=0.3, normalized=True)")]
+fn merge_boxes(
+    py: Python<'_>,
+    boxes: &Bound<'_, PyAny>,
+    scores: &Bound<'_, PyAny>,
+    threshold: FloatArg,
+    normalized: bool,
+) -> PyResult<(Tensor, Tensor)> {
+    let [boxes, scores] = args::vars(py, [boxes, scores])?;
+    let options = ops::MergeBoxesOptions { threshold: threshold.0, normalized };
+    let run = || ops::merge_boxes(&boxes, &scores, options);
+    call::run(py, &[&boxes, &scores], run).map(|(a, b)| (Tensor::new(a), Tensor::new(b)))
+}
+
 /// The rows of `yes` where `mask` holds and the rows of `no` where it does not, each in order: what
 /// `split_rows` took apart.
 ///
@@ -5299,6 +5326,36 @@ fn polygamma(py: Python<'_>, n: usize, x: &Bound<'_, PyAny>) -> PyResult<Tensor>
     let x = args::var(x)?;
     let run = || ops::polygamma(n, &x);
     call::run(py, &[&x], run).map(Tensor::new)
+}
+
+/// Which elements of boxes lie in polygons, as 1 or 0, `i64[boxes, resolution, resolution]`. `boxes`, `[boxes, 4]`, has left,
+/// top, right and bottom edges; each is divided into `resolution` elements each way. `objects`, `i64[boxes]`, is the object of
+/// each. An object is covered by several polygons, `i64[objects]`, and a polygon has several corners, `i64[polygons]`;
+/// `corners`, `[corners, 2]`, are across and down, those of all polygons one after another.
+///
+/// Edges are drawn on a grid five times as fine, and an element is covered if its middle is.
+///
+/// Args:
+///     boxes: A tensor, a number or an array.
+///     objects: A tensor, a number or an array.
+///     corners: A tensor, a number or an array.
+///     corners_of_polygons: A tensor, a number or an array.
+///     polygons_of_objects: A tensor, a number or an array.
+///     resolution: How many elements a box has each way.
+#[pyfunction]
+#[pyo3(signature = (boxes, objects, corners, corners_of_polygons, polygons_of_objects, resolution))]
+fn polygon_masks(
+    py: Python<'_>,
+    boxes: &Bound<'_, PyAny>,
+    objects: &Bound<'_, PyAny>,
+    corners: &Bound<'_, PyAny>,
+    corners_of_polygons: &Bound<'_, PyAny>,
+    polygons_of_objects: &Bound<'_, PyAny>,
+    resolution: usize,
+) -> PyResult<Tensor> {
+    let [boxes, objects, corners, corners_of_polygons, polygons_of_objects] = args::vars(py, [boxes, objects, corners, corners_of_polygons, polygons_of_objects])?;
+    let run = || ops::polygon_masks(&boxes, &objects, &corners, &corners_of_polygons, &polygons_of_objects, resolution);
+    call::run(py, &[&boxes, &objects, &corners, &corners_of_polygons, &polygons_of_objects], run).map(Tensor::new)
 }
 
 /// `a` to the power of `b`, broadcast. Integers stay integers and wrap; a negative power of an
@@ -8060,6 +8117,7 @@ pub const METHODS: &[&str] = &[
     "maximum",
     "mean",
     "median",
+    "merge_boxes",
     "merge_rows",
     "min",
     "minimum",
@@ -8089,6 +8147,7 @@ pub const METHODS: &[&str] = &[
     "pixel_unshuffle",
     "poisson_nll_loss",
     "polar",
+    "polygon_masks",
     "pow",
     "prelu",
     "print",
@@ -8773,6 +8832,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(maximum, module)?)?;
     module.add_function(wrap_pyfunction!(mean, module)?)?;
     module.add_function(wrap_pyfunction!(median, module)?)?;
+    module.add_function(wrap_pyfunction!(merge_boxes, module)?)?;
     module.add_function(wrap_pyfunction!(merge_rows, module)?)?;
     module.add_function(wrap_pyfunction!(meshgrid, module)?)?;
     module.add_function(wrap_pyfunction!(min, module)?)?;
@@ -8808,6 +8868,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(poisson_nll_loss, module)?)?;
     module.add_function(wrap_pyfunction!(polar, module)?)?;
     module.add_function(wrap_pyfunction!(polygamma, module)?)?;
+    module.add_function(wrap_pyfunction!(polygon_masks, module)?)?;
     module.add_function(wrap_pyfunction!(pow, module)?)?;
     module.add_function(wrap_pyfunction!(prelu, module)?)?;
     module.add_function(wrap_pyfunction!(print, module)?)?;

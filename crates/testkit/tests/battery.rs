@@ -358,8 +358,18 @@ fn image_fold() {
 }
 
 #[test]
+fn image_merge_boxes() {
+    check_op("merge_boxes");
+}
+
+#[test]
 fn image_multiclass_nms() {
     check_op("multiclass_nms");
+}
+
+#[test]
+fn image_polygon_masks() {
+    check_op("polygon_masks");
 }
 
 #[test]

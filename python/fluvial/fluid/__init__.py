@@ -35,7 +35,7 @@ from . import io
 from .io import load, load_program_state, save, set_program_state
 from .programs import load_inference_model, load_program
 from . import programs
-from . import average, dygraph_grad_clip, evaluator, metrics, nets, profiler
+from . import average, dygraph_grad_clip, evaluator, metrics, nets, profiler, recordio_writer
 from . import compiler, parallel_executor, transpiler
 from .compiler import *
 from .parallel_executor import ParallelExecutor

@@ -6,7 +6,6 @@ from ._names import LAYERS_REFUSED
 
 _DATASETS = "loop over a reader, or use `fluid.io.DataLoader.from_generator`"
 _DECODERS = "write the loop with `layers.while_loop` and `layers.beam_search`, or under `fluid.dygraph.guard()`"
-_RECORDS = "use `fluvial.batch_reader`, which reads Fluid's record files, too"
 _TRAINERS = "run the program in one process, which uses all cores"
 
 #: Names of Fluid by the module of this front, and what to use in their place.
@@ -15,7 +14,6 @@ NAMES: dict[str, dict[str, str]] = {
         **dict.fromkeys(("DatasetFactory", "InMemoryDataset", "QueueDataset", "DataFeedDesc"), _DATASETS),
         **dict.fromkeys(("TrainerDesc", "MultiTrainer", "DistMultiTrainer", "PipelineTrainer"), _TRAINERS),
         "ComplexVariable": "keep real and imaginary parts in two variables",
-        "recordio_writer": "use `fluvial.RecordWriter`; `fluvial.batch_reader` reads Fluid's files, too",
         "learning_rate_decay": "the functions are in `fluid.layers`, such as `layers.exponential_decay`",
         "incubate": _TRAINERS,
         "fleet": _TRAINERS,
@@ -88,7 +86,6 @@ NAMES: dict[str, dict[str, str]] = {
     },
     "fluvial.fluid.layers": {
         **LAYERS_REFUSED,
-        **dict.fromkeys(("open_recordio_file", "create_recordio_file_reader", "multi_pass_reader"), _RECORDS),
         **dict.fromkeys(
             ("max_sequence_len", "shrink_memory", "lod_tensor_to_array", "array_to_lod_tensor",
              "split_lod_tensor", "merge_lod_tensor"),

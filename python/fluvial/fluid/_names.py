@@ -55,31 +55,5 @@ rnn roll scatter_nd scatter_nd_add shard_index size strided_slice switch_case t 
 unique_with_counts while_loop
 """.split()
 
-_PROPOSALS = (
-    "compute boxes with `layers.box_coder` or `layers.yolo_box`, and choose with `layers.multiclass_nms`, or fetch them and "
-    "choose in NumPy"
-)
-_TARGETS = (
-    "it draws boxes; match with `layers.bipartite_match` and `layers.target_assign`, or in NumPy, and feed the targets"
-)
-_PARTS = "use `layers.roi_align` or `layers.roi_pool`"
-_READERS = "use `fluid.io.DataLoader.from_generator`, `fluid.layers.py_reader` or a reader of Python (`fluid.io.shuffle`, `fluid.io.batch`)"
-
 #: Names of `fluid.layers` that are not here, and what to use.
-LAYERS_REFUSED = {
-    **dict.fromkeys(
-        ("locality_aware_nms", "matrix_nms", "retinanet_detection_output", "generate_proposals",
-         "distribute_fpn_proposals", "collect_fpn_proposals"),
-        _PROPOSALS,
-    ),
-    **dict.fromkeys(
-        ("rpn_target_assign", "retinanet_target_assign", "generate_proposal_labels", "generate_mask_labels"),
-        _TARGETS,
-    ),
-    **dict.fromkeys(
-        ("psroi_pool", "prroi_pool", "deformable_roi_pooling", "roi_perspective_transform"), _PARTS
-    ),
-    **dict.fromkeys(("open_files", "shuffle", "batch", "random_data_generator", "Preprocessor"), _READERS),
-    "detection_map": "fetch boxes and count in NumPy; `fluid.metrics` has measures that accumulate",
-    "filter_by_instag": "choose rows before they are fed, or by `layers.where` and `layers.gather`",
-}  # fmt: skip
+LAYERS_REFUSED: dict[str, str] = {}

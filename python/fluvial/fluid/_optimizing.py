@@ -259,6 +259,10 @@ class Optimizer:
         """Options of the rule that a parameter has for itself."""
         return {}
 
+    def _kind(self) -> Any:
+        """The rule."""
+        return RULES[self.type]
+
     def _made(self, params: list[Any], sources: list[Any], rate: Callable[[], Any], name: str | None) -> Any:
         """The rule for these parameters; the rate of a group is its factor."""
         schedule = Schedule(lambda first, step: first * _core.cast(rate(), first.dtype))
@@ -271,7 +275,7 @@ class Optimizer:
         for settings, places in groups.values():
             order += places
             described.append({"params": [sources[i] for i in places], **settings})
-        rule = RULES[self.type](described, schedule=schedule, name=name, **self._options)
+        rule = self._kind()(described, schedule=schedule, name=name, **self._options)
         return _Ordered(rule, order, sources)
 
     # At once --------------------------------------------------------------------------------------

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from .. import _core
 from ..optimizer import Adagrad, Momentum, SGD
 from ..optimizer import Optimizer as Rule
 
-__all__ = ["RULES", "Rule"]
+__all__ = ["RULES", "DGCMomentum", "Rule"]
 
 
 def _norm(x: Any) -> Any:
@@ -184,6 +185,56 @@ class Dpsgd(Rule):
         return u.param - u.lr * (u.grad / scale + noise / u.settings["batch_size"])
 
 
+class DGCMomentum(Rule):
+    """Momentum of which, from a step on, only the largest elements of what has gathered are taken; others wait."""
+
+    _name = "dgc_momentum"
+    defaults = {
+        "momentum": 0.9, "nesterov": False, "begin": 0.0, "over": 1.0, "clip": 0.0, "l1": 0.0, "l2": 0.0,
+        "waits": True,
+    }  # fmt: skip
+    _aliases: dict[str, str] = {}
+    _elementwise = False
+    #: Which shares of elements wait, one after the other.
+    sparsity: tuple[float, ...] = (0.999,)
+
+    def shared(self, step: Any, settings: dict[str, Any]) -> list[Any]:
+        # Steps count from one.
+        since = _core.cast(step.t, "float32") - 1.0 - settings["begin"]
+        shares = _core.tensor(list(self.sparsity), "float32")
+        number = _core.floor(since * float(shares.shape[0]) / settings["over"])
+        place = _core.cast(_core.clip(number, 0.0, float(shares.shape[0] - 1)), "int64")
+        return [since, 1.0 - _core.gather(shares, place, 0)]
+
+    def update(self, u: Any) -> Any:
+        momentum, is_nesterov = u.settings["momentum"], u.settings["nesterov"]
+        count = math.prod(u.param.shape)
+        velocity = u.slot("velocity")
+        penalty = u.settings["l1"] * _core.sign(u.param) + u.settings["l2"] * u.param
+        plain = velocity * momentum + (u.grad + penalty)
+        way = u.grad + penalty + momentum * plain if is_nesterov else plain
+        if not u.settings["waits"]:
+            u.put("velocity", plain)
+            return u.param - u.lr * way
+        since, share = u.shared
+        has_begun = since >= 0.0
+        grad = u.grad
+        if u.settings["clip"]:
+            grad = grad * (u.settings["clip"] / _core.maximum(_norm(grad), u.settings["clip"]))
+        grad = grad + penalty
+        moved = momentum * (velocity + grad) if is_nesterov else velocity * momentum + grad
+        gathered = u.slot("waiting") + moved
+        if is_nesterov:
+            gathered = gathered + grad
+        size = _core.reshape(_core.abs(gathered), (-1,))
+        rank = _core.argsort(_core.argsort(size, 0, True), 0)
+        most = _core.maximum(_core.floor(share * float(count)), 1.0)
+        is_taken = _core.reshape(_core.cast(rank, "float32") < most, u.param.shape)
+        u.put("velocity", _core.where(has_begun, _core.where(is_taken, 0.0, moved), plain))
+        u.put("waiting", _core.where(_core.logical_and(has_begun, _core.logical_not(is_taken)), gathered, 0.0))
+        return u.param - u.lr * _core.where(has_begun, _core.where(is_taken, gathered, 0.0), way)
+
+
 #: Rules by the name that Fluid's operators have.
 RULES: dict[str, type[Rule]] = {
     "sgd": SGD,
@@ -198,4 +249,5 @@ RULES: dict[str, type[Rule]] = {
     "lars_momentum": LarsMomentum,
     "lamb": Lamb,
     "dpsgd": Dpsgd,
+    "dgc_momentum": DGCMomentum,
 }

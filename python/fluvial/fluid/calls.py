@@ -162,7 +162,10 @@ class _Undo:
 
 #: Modules whose functions take sequences as they are.
 _OF_SEQUENCES = tuple(
-    f"fluvial.fluid.layers.{name}" for name in ("sequence", "_sequence_models", "_boxes", "_regions")
+    f"fluvial.fluid.layers.{name}"
+    for name in (
+        "sequence", "_sequence_models", "_boxes", "_regions", "_region_pools", "_proposals", "_box_targets", "_measures",
+    )  # fmt: skip
 )
 
 

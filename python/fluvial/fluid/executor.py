@@ -275,6 +275,11 @@ def _run(program: Program, feed: dict[str, Any], fetch: Sequence[Any]) -> list[A
                     block.raw(var)
             else:
                 _derive(program, name)
+    # What the user has made persistent stays in the scope, also if it is computed.
+    persistent = [
+        name for name, var in block.vars.items() if var.persistable and not isinstance(var, State) and name in block._values
+    ]
+    outputs += [name for name in persistent if name not in outputs]
     key = (program._version, *outputs)
     closed = program._runs.get(key)
     if closed is None:
@@ -287,6 +292,11 @@ def _run(program: Program, feed: dict[str, Any], fetch: Sequence[Any]) -> list[A
         name: make(*(found[part] for part in parts)) for name, (make, parts) in forms.items()
     }
     current = _core.State.current()
+    for name in persistent:
+        if isinstance(values[name], _core.Tensor):
+            if name in current:
+                current.remove(name)
+            current.insert(name, values[name])
     for name in states:
         if name not in current:
             raise fault(RuntimeError, f"`{name}` has no value in this scope", "run the startup program first")
@@ -340,7 +350,8 @@ def _derive(program: Program, name: str) -> None:
             raise fault(
                 ValueError,
                 f"`{name}` is made inside of a block, perhaps many times in a run",
-                "write it to a variable from outside with `layers.assign(x, out)`, and fetch that",
+                "set `x.persistable = True` in the block to keep its last value, or write it to a variable from outside with "
+                "`layers.assign(x, out)`, and fetch that",
             )
     var = block._var_recursive(name)
     raise block._no_value(var)

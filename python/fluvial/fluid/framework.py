@@ -453,3 +453,15 @@ def convert_np_dtype_to_dtype_(np_dtype: Any) -> VarType:
 
 
 from .calls import applied, dygraph_tensor, dygraph_variable, layer, store  # noqa: E402
+
+
+@contextlib.contextmanager
+def _dygraph_place_guard(place: Any) -> Iterator[None]:
+    """A scope in which ops that run at once run at a place: the one that there is.
+
+    Args:
+        place: `fluid.CPUPlace()`.
+    """
+    if not isinstance(place, CPUPlace):
+        raise fault(TypeError, f"{place!r} is no place", "use `fluid.CPUPlace()`")
+    yield

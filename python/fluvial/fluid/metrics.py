@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import _core
 from .._fault import fault, missing
 
 __all__ = [
@@ -241,9 +242,68 @@ class Auc(MetricBase):
 
 
 class DetectionMAP:
-    """Refused: see `layers.detection_map`."""
+    """The mean, over classes, of the precision that a detector reaches, in each batch and over all since `reset`. What is
+    added up is kept here, not in the scope, so that programs with it run with Python only.
 
-    def __init__(self, *_: Any, **__: Any) -> None:
-        raise fault(
-            NotImplementedError, "`DetectionMAP` adds up inside of a program", "fetch boxes, and measure them in NumPy"
+    Args:
+        input: What `layers.multiclass_nms` gave: class, score and edges, as shares of the image.
+        gt_label: The classes of objects, with levels by image.
+        gt_box: Their edges.
+        gt_difficult: Which of them are difficult, or nothing.
+        class_num: How many classes there are.
+        background_label: The class that does not count.
+        overlap_threshold: How much a box must overlap an object.
+        evaluate_difficult: Whether difficult objects count.
+        ap_version: "integral", or "11point" for the best precision at eleven recalls.
+    """
+
+    def __init__(
+        self, input: Any, gt_label: Any, gt_box: Any, gt_difficult: Any = None, class_num: int | None = None,
+        background_label: int = 0, overlap_threshold: float = 0.5, evaluate_difficult: bool = True,
+        ap_version: str = "integral",
+    ) -> None:  # fmt: skip
+        from .framework import applied, default_main_program
+        from .layers import _measures
+        from .layers._cells import layers_of
+
+        layers = layers_of()
+
+        if class_num is None:
+            raise fault(ValueError, "how many classes there are is not said", "give `class_num`")
+        _measures.checked(ap_version)
+        columns = [layers.cast(gt_label, gt_box.dtype), gt_box]
+        if gt_difficult is not None:
+            columns.insert(1, layers.cast(gt_difficult, gt_box.dtype))
+        label = layers.concat(columns, axis=1)
+        triples, objects = applied(
+            _measures.hits, "detection_map", input, label, class_num, overlap_threshold, evaluate_difficult
         )
+        self._seen: list[Any] = []
+
+        def mean(triples: Any, objects: Any) -> Any:
+            return _measures.mean_precision(triples, objects, background_label, ap_version)
+
+        def added(triples: Any, objects: Any) -> Any:
+            import numpy as np
+
+            self._seen.append((np.array(triples), np.array(objects)))
+            rows, counts = (np.concatenate(parts) for parts in zip(*((t, o[None]) for t, o in self._seen)))
+            self._seen = [(rows, counts.sum(0))]
+            return mean(_core.tensor(rows), _core.tensor(counts.sum(0))).numpy()
+
+        self._now = applied(mean, "detection_map", triples, objects)
+        out = default_main_program().current_block().create_var(shape=[1], dtype=self._now.dtype)
+        self._all = layers.py_func(added, [triples, objects], out)
+
+    def get_map_var(self) -> tuple[Any, Any]:
+        """Variables: the mean of a batch, and that of all batches since `reset`."""
+        return self._now, self._all
+
+    def reset(self, executor: Any = None, reset_program: Any = None) -> None:
+        """Begins anew.
+
+        Args:
+            executor: For Fluid's programs.
+            reset_program: For Fluid's programs.
+        """
+        self._seen = []

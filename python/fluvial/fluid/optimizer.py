@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._fault import fault
+from ._lists import listed
 from ._optimizing import Optimizer
+from ._rules import DGCMomentum
 from ._versions import formerly
 from .averages import ExponentialMovingAverage, LookaheadOptimizer, ModelAverage, RecomputeOptimizer
-from .framework import CALLS, Variable
+from .clip import GradientClipByNorm
+from .framework import CALLS, Variable, in_dygraph_mode
+from .regularizer import L1Decay, L2Decay
 
 __all__ = [
     "SGD", "Momentum", "Adagrad", "Adam", "Adamax", "Dpsgd", "DecayedAdagrad", "Ftrl", "SGDOptimizer",
@@ -297,33 +302,133 @@ class LambOptimizer(Optimizer):
         return {}
 
 
-class DGCMomentumOptimizer(MomentumOptimizer):
-    """Refused: gradients are not sent anywhere."""
+class DGCMomentumOptimizer(Optimizer):
+    """Momentum that sends little: from a step on, only the largest elements of gradients are taken, and others gather until
+    they are among them. There is one machine here, which computes what each of several would. Parameters with fewer than
+    16384 elements are updated by plain momentum.
 
+    Args:
+        learning_rate: The rate.
+        momentum: The share of velocity that is kept.
+        rampup_begin_step: The step from which it is so.
+        rampup_step: Over how many steps the shares of `sparsity` are gone through.
+        sparsity: Which shares of elements wait, one after the other.
+        parameter_list: What is trained.
+        use_nesterov: Whether `g + momentum * v` is the direction.
+        num_trainers: How many machines the largest norm is for.
+        regularization: A penalty for parameters that have none of their own.
+        grad_clip: `GradientClipByNorm`, whose norm is divided by the root of `num_trainers` once elements wait.
+        name: What names of its states begin with.
+        local_grad_clip_norm: The largest norm in Fluid 1.5, which is divided by the square of `num_trainers`.
+    """
+
+    type = "dgc_momentum"
+
+    @formerly(
+        "self learning_rate momentum rampup_begin_step rampup_step sparsity use_nesterov local_grad_clip_norm num_trainers "
+        "regularization name"
+    )
     def __init__(
         self, learning_rate: Any, momentum: float, rampup_begin_step: int, rampup_step: int = 1,
-        sparsity: Any = (0.999,), use_nesterov: bool = False, local_grad_clip_norm: float | None = None,
-        num_trainers: int | None = None, regularization: Any = None, name: str | None = None, **_: Any,
+        sparsity: Sequence[float] = (0.999,), parameter_list: Any = None, use_nesterov: bool = False,
+        num_trainers: int | None = None, regularization: Any = None, grad_clip: Any = None, name: str | None = None,
+        local_grad_clip_norm: float | None = None,
     ) -> None:  # fmt: skip
-        raise fault(
-            NotImplementedError,
-            "`DGCMomentumOptimizer` compresses gradients that are sent between machines",
-            "use `MomentumOptimizer`",
-        )
+        if in_dygraph_mode():
+            raise fault(
+                NotImplementedError, "In dygraph, don't support DGCMomentumOptimizer.", "use it in a program, or `Momentum` here"
+            )
+        shares = tuple(float(share) for share in listed(sparsity, "shares"))
+        if not shares or not all(0.0 < share <= 1.0 for share in shares):
+            raise fault(ValueError, f"the shares {list(shares)} of elements wait", "give some between 0 and 1, such as [0.75, 0.999]")
+        if rampup_begin_step < 0 or rampup_step < 1:
+            raise fault(ValueError, f"from step {rampup_begin_step}, over {rampup_step} steps", "give 0 or more, and 1 or more")
+        norm = 0.0
+        if grad_clip is not None or local_grad_clip_norm is not None:
+            if grad_clip is not None and not isinstance(grad_clip, GradientClipByNorm):
+                raise fault(TypeError, f"gradients that wait are not cut down by {grad_clip!r}", "use `GradientClipByNorm`")
+            if not isinstance(num_trainers, int) or num_trainers < 1:
+                raise fault(ValueError, f"`num_trainers` is {num_trainers!r}", "say how many machines the norm is for; 1 here")
+            by_root = 0.0 if grad_clip is None else grad_clip.clip_norm / num_trainers**0.5
+            norm = by_root if local_grad_clip_norm is None else float(local_grad_clip_norm) / num_trainers**2
+        self._of_all = grad_clip
+        super().__init__(
+            learning_rate, parameter_list, regularization, None, name, momentum=float(momentum),
+            nesterov=bool(use_nesterov), begin=float(rampup_begin_step), over=float(rampup_step), clip=norm,
+        )  # fmt: skip
+        self._shares = shares
+
+    def _kind(self) -> Any:
+        return type("DGCMomentum", (DGCMomentum,), {"sparsity": self._shares})
+
+    @staticmethod
+    def _waits(var: Any) -> bool:
+        return math.prod(var.shape) >= 16384 and var._dtype_name() == "float32"
+
+    def _settings(self, var: Any) -> dict[str, Any]:
+        if not self._waits(var):
+            return {"waits": False}
+        # A gradient is cut down before its penalty is added, once elements wait, which the rule knows.
+        penalty = var.regularizer or self.regularization
+        if penalty is None:
+            return {}
+        if not isinstance(penalty, (L1Decay, L2Decay)):
+            raise fault(TypeError, f"{penalty!r} is no penalty of gradients that wait", "use `L1Decay` or `L2Decay`")
+        return {"l1" if isinstance(penalty, L1Decay) else "l2": penalty.factor}
+
+    def _prepared(self, params: list[Any], gradients: list[Any], value: Callable[[Any], Any], rows: list[Any]) -> Any:
+        small = [i for i, var in enumerate(params) if not self._waits(var)]
+        self._grad_clip = self._of_all
+        plain, _ = super()._prepared([params[i] for i in small], [gradients[i] for i in small], value, [None] * len(small))
+        ready = dict(zip(small, plain))
+        return [ready.get(i, gradient) for i, gradient in enumerate(gradients)], {}
 
 
-class PipelineOptimizer(Optimizer):
-    """Refused: a program is not cut over devices."""
+class PipelineOptimizer:
+    """Cuts a program over devices. There is one here, with all cores, so that a step is that of the inner optimizer.
+
+    Args:
+        optimizer: The inner optimizer.
+        num_microbatches: How many parts of a batch are under way at a time: 1.
+        start_cpu_core_id: For Fluid's programs.
+        cut_list: For Fluid's programs: where the program of 1.5 is cut.
+        place_list: For Fluid's programs: places of the parts.
+        concurrency_list: For Fluid's programs.
+        queue_size: For Fluid's programs.
+        sync_steps: For Fluid's programs.
+    """
 
     def __init__(
-        self, optimizer: Any, cut_list: Any = None, place_list: Any = None, concurrency_list: Any = None,
-        queue_size: int = 30, sync_steps: int = 1, start_cpu_core_id: int = 0,
+        self, optimizer: Any, num_microbatches: Any = 1, start_cpu_core_id: int = 0, *, cut_list: Any = None,
+        place_list: Any = None, concurrency_list: Any = None, queue_size: int = 30, sync_steps: int = 1,
     ) -> None:  # fmt: skip
-        raise fault(
-            NotImplementedError,
-            "`PipelineOptimizer` cuts a program over several devices",
-            "use the inner optimizer; one process uses all cores",
-        )
+        if in_dygraph_mode():
+            raise fault(NotImplementedError, "In dygraph, don't support PipelineOptimizer.", "use the inner optimizer")
+        if not isinstance(optimizer, Optimizer):
+            raise fault(TypeError, f"{optimizer!r} is no optimizer", "give one such as `fluid.optimizer.SGD(0.1)`")
+        if not isinstance(num_microbatches, int):
+            # The second argument of 1.5 is where the program is cut.
+            num_microbatches = 1
+        if num_microbatches != 1:
+            raise fault(
+                NotImplementedError,
+                f"{num_microbatches} parts of a batch are not under way at a time: there is one device",
+                "feed the whole batch, whose mean loss has the same gradient, with the inner optimizer",
+            )
+        self._optimizer = optimizer
+
+    def minimize(
+        self, loss: Any, startup_program: Any = None, parameter_list: Any = None, no_grad_set: Any = None
+    ) -> Any:
+        """What `minimize` of the inner optimizer gives.
+
+        Args:
+            loss: A variable of one element.
+            startup_program: Where initial values of its states are made.
+            parameter_list: What is trained.
+            no_grad_set: What is not.
+        """
+        return self._optimizer.minimize(loss, startup_program, parameter_list, no_grad_set)
 
 
 SGD, Momentum, Adagrad, Adam, Adamax = SGDOptimizer, MomentumOptimizer, AdagradOptimizer, AdamOptimizer, AdamaxOptimizer

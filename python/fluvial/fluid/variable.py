@@ -160,7 +160,14 @@ class Variable:
         """The elements as an array."""
         from .lod_tensor import as_array
 
-        return as_array(self._value().numpy())
+        value = self._value()
+        if not isinstance(value, _core.Tensor):
+            raise fault(
+                RuntimeError,
+                f"`{self.name}` has sequences of different lengths, which an array cannot say",
+                "`t = variable.value().get_tensor()`: `np.array(t)` has the rows, `t.recursive_sequence_lengths()` the lengths",
+            )
+        return as_array(value.numpy())
 
     _numpy = numpy
 

@@ -348,3 +348,45 @@ class TestPython:
         y = layers.Print(x, message="here")
         run([y], {"x": np.ones((1, 2), "float32")})
         assert "here" in capfd.readouterr().out
+
+
+def looped(fluid, sizes=(3, 2), persists=True):
+    """A loop whose body makes a variable."""
+    layers = fluid.layers
+    i, n = layers.fill_constant([1], "int64", 0), layers.fill_constant([1], "int64", 4)
+    x = layers.data("x", list(sizes), append_batch_size=False)
+    total = layers.zeros_like(x)
+    cond = layers.less_than(i, n)
+    with layers.While(cond).block():
+        inner = x * layers.cast(i, "float32")
+        inner.persistable = persists
+        layers.assign(total + inner, total)
+        layers.increment(i)
+        layers.less_than(i, n, cond=cond)
+    return inner, total
+
+
+def test_what_a_block_made_is_kept_if_it_persists(fluid):
+    inner, total = looped(fluid)
+    loss = fluid.layers.mean(fluid.layers.fc(total, 2))
+    loss.persistable = True
+    fluid.optimizer.SGD(0.1).minimize(loss)
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    for factor in (1.0, 2.0):
+        x = np.full((3, 2), factor, "float32")
+        found = exe.run(feed={"x": x}, fetch_list=[inner.name, loss, total])
+        np.testing.assert_array_equal(found[0], x * 3)
+        np.testing.assert_array_equal(found[2], x * 6)
+        kept = fluid.global_scope().find_var(loss.name)
+        assert np.array(kept.get_tensor()) == found[1]
+        assert np.array(fluid.global_scope().find_var(inner.name).get_tensor()).tolist() == found[0].tolist()
+
+
+def test_what_a_block_made_is_gone_otherwise(fluid):
+    inner, _ = looped(fluid, persists=False)
+    with pytest.raises(ValueError, match=r"is made inside of a block, perhaps many times in a run\n.*persistable = True"):
+        fluid.Executor(fluid.CPUPlace()).run(feed={"x": np.ones((3, 2), "float32")}, fetch_list=[inner.name])
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        with pytest.raises(NotImplementedError, match="is to persist, and is of the sizes .* which only the run knows"):
+            looped(fluid, (-1, 2))

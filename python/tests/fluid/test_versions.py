@@ -76,8 +76,7 @@ class TestArguments:
 
     def test_refusals_take_arguments(self, fluid):
         for call in (
-            lambda: fluid.optimizer.PipelineOptimizer(None, cut_list=[]),
-            lambda: fluid.optimizer.DGCMomentumOptimizer(0.1, 0.9, rampup_begin_step=0),
+            lambda: fluid.optimizer.PipelineOptimizer(fluid.optimizer.SGD(0.1), num_microbatches=2),
             lambda: fluid.Executor().train_from_dataset(dataset=None, thread=2),
             lambda: fluid.DistributeTranspiler().transpile(0, pservers="a:1"),
         ):

@@ -78,7 +78,7 @@ attributes! {
 }
 
 /// The share of what two boxes cover that both cover.
-fn overlap(a: &[f64], b: &[f64], pixel: f64) -> f64 {
+pub(super) fn overlap(a: &[f64], b: &[f64], pixel: f64) -> f64 {
     if b[0] > a[2] || b[2] < a[0] || b[1] > a[3] || b[3] < a[1] {
         return 0.0;
     }

@@ -10,9 +10,11 @@ from typing import Any
 
 from ... import _core
 from ..._fault import fault
+from ..._ragged import Ragged
 from .. import unique_name
 from .._versions import formerly
 from ..core import CPUPlace
+from ..lod_tensor import LoDTensor
 from ..framework import CALLS, Parameter, Variable, dygraph_variable, in_dygraph_mode
 
 __all__ = [
@@ -124,7 +126,7 @@ def to_variable(value: Any, name: str | None = None, zero_copy: bool | None = No
     """A variable with the elements of an array; real ones get gradients.
 
     Args:
-        value: An array, a list, a number, or a variable.
+        value: An array, a list, a number, a variable, or sequences: a `LoDTensor` or a `fl.Ragged`.
         name: Its name.
         zero_copy: For Fluid's programs: elements are copied.
         block: For Fluid's programs.
@@ -139,6 +141,12 @@ def to_variable(value: Any, name: str | None = None, zero_copy: bool | None = No
         )
     import numpy as np
 
+    if isinstance(value, LoDTensor) and value.recursive_sequence_lengths():
+        value = Ragged.from_lengths(np.array(value), *value.recursive_sequence_lengths())
+    if isinstance(value, Ragged):
+        made = dygraph_variable(value.map(lambda rows: to_variable(rows)._value()), name)
+        made.lod_level = value.levels
+        return made
     tensor = value if isinstance(value, _core.Tensor) else _core.tensor(np.array(value))
     if "float" in tensor.dtype.name and not tensor.is_tracked and not tensor.is_symbolic:
         tensor = tensor.track()

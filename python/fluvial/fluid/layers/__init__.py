@@ -15,13 +15,12 @@ from ..framework import layer as _layer
 
 #: Modules with functions of tensors, as far as they are there.
 _MODULES = (
-    "nn", "tensor", "ops", "loss", "metric_op", "detection", "_boxes", "_regions", "_yolo", "sequence",
-    "rnn",
-    "distributions", "collective", "compare",
+    "nn", "tensor", "ops", "loss", "metric_op", "detection", "_boxes", "_regions", "_region_pools", "_yolo", "_proposals",
+    "_box_targets", "_measures", "sequence", "rnn", "distributions", "collective", "compare",
 )  # fmt: skip
 
 #: Modules with functions of variables.
-_VERBATIM = ("io", "sizes", "arrays", "control_flow", "recurrences", "learning_rate_scheduler")
+_VERBATIM = ("io", "_readers", "sizes", "arrays", "control_flow", "recurrences", "learning_rate_scheduler")
 
 __all__: list[str] = []
 

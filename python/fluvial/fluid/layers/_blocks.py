@@ -11,7 +11,7 @@ from ..._fault import fault
 from ..._ragged import Ragged
 from .. import _ragged, unique_name
 from ..core import VarType
-from ..framework import Block, Program, Variable, default_main_program, in_dygraph_mode
+from ..framework import Block, Program, State, Variable, default_main_program, in_dygraph_mode
 
 __all__ = ["Closed", "Guard", "element_of", "joined_branches", "lifted"]
 
@@ -65,6 +65,7 @@ class Closed:
 
     def __init__(self, block: Block, results: Sequence[Any] = ()) -> None:
         self.block = block
+        _keep_persistent(block)
         #: What it wrote of outer blocks, but for states.
         self.written = [var for var in block._written.values() if var.block is not block]
         with block.building():
@@ -111,6 +112,27 @@ class Closed:
         if not self.values:
             return []
         return list(found) if isinstance(found, tuple) else [found]
+
+
+def _keep_persistent(block: Block) -> None:
+    """Makes states of variables of a block that the user has made persistent, so that the last value outlives it."""
+    for var in [var for var in block.vars.values() if var.persistable and not isinstance(var, State)]:
+        tensor = block._values.get(var.name)
+        if tensor is None:
+            continue
+        sizes = lifted(tensor).shape if isinstance(tensor, _core.Tensor) else ()
+        is_list = isinstance(tensor, _core.Tensor) and tensor.type_text.startswith("list")
+        if not isinstance(tensor, _core.Tensor) or is_list or not all(isinstance(size, int) for size in sizes):
+            what = "an array" if is_list else "sequences" if not isinstance(tensor, _core.Tensor) else f"of the sizes {list(sizes)}"
+            raise fault(
+                NotImplementedError,
+                f"`{var.name}` of a block is to persist, and is {what}, which only the run knows",
+                "write it to a variable from outside of the block with `layers.assign(x, out)`",
+            )
+        state = State.of(block.program.global_block(), var.name, sizes, tensor.dtype.name, None)
+        state.stop_gradient = True
+        with block.building():
+            block.write(state, tensor.detach())
 
 
 def has_value(block: Block, var: Variable) -> bool:

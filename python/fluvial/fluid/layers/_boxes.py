@@ -6,7 +6,7 @@ from ... import _core
 from ..._fault import fault
 from ..._ragged import Ragged
 from ._sequence_values import rows_of, whole
-from .detection import box_coder, iou_similarity
+from .detection import box_coder, iou_similarity, rounded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def box_clip(input: Any, im_info: Tensor, name: str | None = None) -> Any:
         im_info: Height, width and scale of each image, `[batch, 3]`.
         name: For Fluid's programs.
     """
-    sizes = _core.round(_core.slice(im_info, 1, 0, 2) / _core.slice(im_info, 1, 2, 3)) - 1.0
+    sizes = rounded(_core.slice(im_info, 1, 0, 2) / _core.slice(im_info, 1, 2, 3)) - 1.0
     down, across = _core.slice(sizes, 1, 0, 1), _core.slice(sizes, 1, 1, 2)
     limits = _core.concat([across, down, across, down], 1)
     if isinstance(input, Ragged):

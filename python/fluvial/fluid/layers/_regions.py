@@ -32,6 +32,12 @@ def _rows(rois: Any, rois_lod: Tensor | None, batch: Any) -> tuple[Tensor, Tenso
     raise fault(ValueError, "which image a box belongs to is not said", "give boxes with levels (LoD), or `rois_lod`")
 
 
+def _most(counts: Tensor) -> Any:
+    """The largest of numbers of elements, at least one, as a size."""
+    all_of_them = _core.concat([_core.reshape(counts, (-1,)), _core.full((1,), 1.0, counts.dtype)], 0)
+    return size_of(_core.cast(_core.max(all_of_them), "int64"))
+
+
 def roi_align(
     input: Tensor,
     rois: Tensor,
@@ -70,7 +76,7 @@ def roi_align(
             count = _core.full(bin_size.shape, float(points), dtype)
         else:
             count = _core.ceil(bin_size)
-            points = size_of(_core.cast(_core.maximum(_core.max(count), 1.0), "int64"))
+            points = _most(count)
         # One row for each box: cells, then points.
         cell = _core.reshape(_core.iota(cells, dtype), (1, cells, 1))
         point = _core.reshape(_core.iota(points, dtype), (1, 1, points))

@@ -29,6 +29,15 @@ def _sides(boxes: Tensor) -> list[Tensor]:
     return [_core.slice(boxes, -1, i, i + 1) for i in range(4)]
 
 
+def rounded(x: Tensor) -> Tensor:
+    """The nearest whole numbers; halves go away from zero, as in C.
+
+    Args:
+        x: The numbers.
+    """
+    return _core.sign(x) * _core.floor(_core.abs(x) + 0.5)
+
+
 def iou_similarity(x: Tensor, y: Tensor, box_normalized: bool = True, name: str | None = None) -> Tensor:
     """For each pair of boxes what they share, divided by what either covers: `[n, m]`.
 

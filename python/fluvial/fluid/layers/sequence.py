@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..._core import Tensor
 
 __all__ = [
+    "filter_by_instag",
     "lod_append", "lod_rank_table", "lod_reset", "reorder_lod_tensor_by_rank", "row_conv", "sequence_concat", "sequence_conv", "sequence_enumerate", "sequence_erase",
     "sequence_expand", "sequence_expand_as", "sequence_first_step", "sequence_last_step", "sequence_mask",
     "sequence_pad", "sequence_pool", "sequence_reshape", "sequence_reverse", "sequence_scatter", "sequence_slice",
@@ -382,3 +383,40 @@ def im2sequence(
     window = [filter_size] * 2 if isinstance(filter_size, int) else listed(filter_size, "sizes")
     steps = [stride] * 2 if isinstance(stride, int) else list(stride)
     return Ragged.from_lengths(*_core.im2sequence(input, window, stride=steps, padding=around))
+
+
+def filter_by_instag(
+    ins: Any, ins_tag: Any, filter_tag: Tensor, is_lod: bool, out_val_if_empty: int = 0
+) -> list[Any]:
+    """The rows, or sequences, that have one of several tags, and a weight of 1 for each, `[n, 1]`. If none has, there is one
+    row of `out_val_if_empty`, with weight 0.
+
+    Args:
+        ins: The rows, `[n, d]`, or sequences.
+        ins_tag: The tags of each, as sequences of integers.
+        filter_tag: The tags that are looked for, `[k]`.
+        is_lod: Whether `ins` are sequences.
+        out_val_if_empty: What there is if nothing is left.
+    """
+    tags = sequences(ins_tag, "filter_by_instag")
+    if is_lod != isinstance(ins, Ragged):
+        raise fault(TypeError, f"`is_lod` is {is_lod}", "say True for sequences, False for rows")
+    data = rows_of(ins)
+    lengths = ins.row_lengths[-1] if isinstance(ins, Ragged) else _core.full((data.shape[0],), 1, "int64")
+    count: Any = lengths.shape[0]
+    wanted = _core.reshape(whole(filter_tag), (1, -1))
+    is_hit = _core.any(_core.reshape(whole(tags), (-1, 1)) == wanted, axis=1)
+    owners = _core.assume_dims(_core.repeat_index(tags.row_lengths[-1]), (tags.data.shape[0],))
+    has_tag = _core.index_add(_core.cast(is_hit, "int64"), owners, 0, count) > 0
+    # Behind all rows stands the one for nothing.
+    is_empty = _core.reshape(_core.logical_not(_core.any(has_tag, axis=0)), (1,))
+    chosen = _core.reshape(_core.argwhere(_core.concat([has_tag, is_empty], 0)), (-1,))
+    of_rows = _core.assume_dims(_core.repeat_index(lengths), (data.shape[0],))
+    rows = _core.reshape(_core.argwhere(_core.concat([_core.gather(has_tag, of_rows, 0), is_empty], 0)), (-1,))
+    nothing = _core.full((1, *data.shape[1:]), out_val_if_empty, data.dtype)
+    found = _core.gather(_core.concat([data, nothing], 0), rows, 0)
+    weight = _core.cast(_core.unsqueeze(chosen < _core.dim_size(count, "int64"), -1), "float32")
+    if not is_lod:
+        return [found, weight]
+    kept = _core.gather(_core.concat([lengths, _core.full((1,), 1, "int64")], 0), chosen, 0)
+    return [Ragged.from_lengths(found, kept), weight]
