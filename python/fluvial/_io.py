@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 from . import _core
@@ -48,8 +49,8 @@ def load_weights(path: Path) -> dict[str, Tensor]:
 
     Args:
         path: A `.safetensors`, `.gguf`, `.npz`, `.pdparams`, `.pt`, `.pth` or `.bin` file; or a folder as Hugging Face has
-            them, with `model.safetensors`, several such files and their index, or `pytorch_model.bin`. Quantised numbers of
-            GGUF files become float32.
+            them, with `model.safetensors` or `pytorch_model.bin`, or several such files and their index. Quantised numbers
+            of GGUF files become float32.
 
     Example:
         >>> import tempfile, os
@@ -62,10 +63,12 @@ def load_weights(path: Path) -> dict[str, Tensor]:
 
     name = os.fspath(path)
     if os.path.isdir(name):
-        single = os.path.join(name, "pytorch_model.bin")
+        single, index = (os.path.join(name, file) for file in _PICKLED)
         has_tensors = any(os.path.exists(os.path.join(name, file)) for file in _SAFE)
-        if has_tensors or not os.path.exists(single):
+        if has_tensors or not (os.path.exists(single) or os.path.exists(index)):
             return _core.read_weights(name)
+        if not os.path.exists(single):
+            return _several(name, index)
         name = single
     ending = os.path.splitext(name)[1]
     if ending == ".pdparams":
@@ -85,6 +88,30 @@ def load_weights(path: Path) -> dict[str, Tensor]:
 
 
 _SAFE = ("model.safetensors", "model.safetensors.index.json")
+_PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json")
+
+
+def _several(folder: str, index: str) -> dict[str, Tensor]:
+    """The tensors of several files of PyTorch's; the index says which is where."""
+    remedy = "the folder must have the index and all files as they were written"
+    try:
+        with open(index, encoding="utf-8") as file:
+            places = json.load(file)["weight_map"]
+        files = sorted(set(places.values()))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise fault(ValueError, f"{index} is no index of weights: {error!r}", remedy) from None
+    found: dict[str, Tensor] = {}
+    for file in files:
+        if not isinstance(file, str) or os.path.basename(file) != file or file in ("", ".", ".."):
+            raise fault(ValueError, f"{index} names {file!r}, which is no file of its folder", remedy)
+        for key, value in load_weights(os.path.join(folder, file)).items():
+            # A tensor that the index expects elsewhere is left to that file.
+            if places.get(key, file) == file:
+                found[key] = value
+    missing = [key for key in places if key not in found]
+    if missing:
+        raise fault(ValueError, f"{index} lists {missing[0]!r}, which {places[missing[0]]} does not have", remedy)
+    return found
 
 
 def _is_pickle(path: str) -> bool:

@@ -341,3 +341,30 @@ class TestHostile:
                 assert "\n  remedy: " in str(error)
                 outcomes[False] += 1
         assert min(outcomes.values()) > 10
+
+
+def test_folders_with_several_files(tmp_path):
+    def pickled(key):
+        return archive(b"}" + value(key) + tensor() + b"s")
+
+    files = {"pytorch_model-00001-of-00002.bin": "a.weight", "pytorch_model-00002-of-00002.bin": "b.weight"}
+    for file, key in files.items():
+        (tmp_path / file).write_bytes(pickled(key))
+    index = tmp_path / "pytorch_model.bin.index.json"
+
+    def with_map(places):
+        index.write_text(json.dumps({"metadata": {}, "weight_map": places}))
+        return fl.load_weights(tmp_path)
+
+    places = {key: file for file, key in files.items()}
+    found = with_map(places)
+    assert sorted(found) == ["a.weight", "b.weight"]
+    assert found["b.weight"].tolist() == [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
+    with pytest.raises(ValueError, match="lists 'c.weight', which pytorch_model-00001-of-00002.bin does not have"):
+        with_map({**places, "c.weight": "pytorch_model-00001-of-00002.bin"})
+    for outside in ("../other.bin", "/tmp/other.bin", "..", "", 3):
+        with pytest.raises(ValueError, match="no file of its folder|no index of weights"):
+            with_map({"a.weight": outside})
+    index.write_text("[]")
+    with pytest.raises(ValueError, match="is no index of weights"):
+        fl.load_weights(tmp_path)

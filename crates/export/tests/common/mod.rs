@@ -31,7 +31,7 @@ impl Drop for Folder {
 pub const SANITIZED: &[&str] =
     &["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
 
-const ALWAYS: &[&str] = &[
+pub const ALWAYS: &[&str] = &[
     "-std=c11",
     "-Wall",
     "-Wextra",
@@ -63,12 +63,18 @@ pub fn built(exported: &Export, folder: &Path, flags: &[&str]) -> Result<()> {
     }
 }
 
-/// Runs a compiled program on inputs, and gives what it prints, or says if it fails.
-pub fn run(folder: &Path, inputs: &[(&str, &Tensor)], more: &[&str]) -> Result<String> {
-    // A sanitizer reserves more addresses than tests may have; what it really takes is bounded instead.
+/// Starts a compiled program. A sanitizer reserves more addresses than tests may have; what it really takes is
+/// bounded instead.
+pub fn shell() -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", "ulimit -S -v unlimited 2>/dev/null; exec ./model \"$@\"", "model"]);
     command.env("ASAN_OPTIONS", "hard_rss_limit_mb=2048");
+    command
+}
+
+/// Runs a compiled program on inputs, and gives what it prints, or says if it fails.
+pub fn run(folder: &Path, inputs: &[(&str, &Tensor)], more: &[&str]) -> Result<String> {
+    let mut command = shell();
     command.current_dir(folder).args(more);
     for (name, tensor) in inputs {
         let file = format!("in_{name}.npy");
@@ -91,7 +97,7 @@ pub fn output(folder: &Path, name: &str, like: &Tensor) -> Result<Tensor> {
     filled(like, &bytes[start..])
 }
 
-fn filled(like: &Tensor, bytes: &[u8]) -> Result<Tensor> {
+pub fn filled(like: &Tensor, bytes: &[u8]) -> Result<Tensor> {
     if like.dtype() == DType::Bool {
         let values: Vec<bool> = bytes.iter().map(|&byte| byte != 0).collect();
         return Tensor::from_vec(values, like.dims());
@@ -147,15 +153,19 @@ pub fn agrees(
     let exported = export(program, &State::new(), options)?;
     built(&exported, &folder.0, flags)?;
     run(&folder.0, inputs, more)?;
-    // Digits that narrow floats on the way do not have cannot be compared.
-    let narrow = |dtype: DType| matches!(dtype, DType::F32 | DType::F16 | DType::BF16);
-    let is_narrow = program.main.types.iter().any(|ty| narrow(ty.dtype()));
+    let is_narrow = is_narrow(program);
     for (name, like) in program.outputs.iter().zip(expected) {
         let found = output(&folder.0, name, like)?;
         near(&found, like, is_narrow)
             .map_err(|error| Error::program(format!("{name}: {error}")))?;
     }
     Ok(())
+}
+
+/// Digits that narrow floats on the way do not have cannot be compared.
+pub fn is_narrow(program: &Program) -> bool {
+    let narrow = |dtype: DType| matches!(dtype, DType::F32 | DType::F16 | DType::BF16);
+    program.main.types.iter().any(|ty| narrow(ty.dtype()))
 }
 
 /// Whether values are the same up to rounding, which is that of narrow floats if there are some: integers exactly.
