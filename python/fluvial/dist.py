@@ -163,14 +163,18 @@ def recv(like: TensorLike, source: int, tag: int = 0) -> Tensor:
     return recv_from(like, source, tag)
 
 
-def transpile(program: Program, how: str = "dp", *, bucket_mb: float = 25.0) -> Program:
+def transpile(program: Program, how: str = "dp", *, world: int | None = None, bucket_mb: float = 25.0) -> Program:
     """The program that each rank runs, made of the program of one process: gradients are averaged, and loops over readers that
-    train read the part of their rank. It is the same for all ranks and for any number of them. What cannot be spread is an
-    error at its line.
+    train read the part of their rank. It is the same for all ranks, and for `dp` for any number of them. What cannot be spread
+    is an error at its line.
+
+    With `zero1` each rank has a part of what the optimizer remembers, with `zero3` also of the parameters; results have the
+    same bits. These states are then parts for everybody who looks at them.
 
     Args:
         program: The program of a training.
-        how: "dp", data parallel.
+        how: "dp", data parallel; "zero1", with what the optimizer remembers in parts; "zero3", with parameters in parts, too.
+        world: For how many ranks, where states are cut; those of this run by default.
         bucket_mb: Gradients are averaged together until they have so many megabytes.
 
     Example:
@@ -184,7 +188,7 @@ def transpile(program: Program, how: str = "dp", *, bucket_mb: float = 25.0) -> 
         >>> str(program).count("= all_reduce")
         1
     """
-    return _core.dist_transpile(program, how, int(bucket_mb * (1 << 20)))
+    return _core.dist_transpile(program, how, _core.dist_ranks()[1] if world is None else world, int(bucket_mb * (1 << 20)))
 
 
 def spawn(f: Callable[..., Result], world: int, *args: Any) -> list[Result]:

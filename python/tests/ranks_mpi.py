@@ -12,6 +12,7 @@ import argparse
 import glob
 import hashlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -102,9 +103,13 @@ class Library:
         self.path = path
         self.launcher = os.path.join(prefix, "bin", "mpiexec")
 
+    def environment(self) -> dict[str, str]:
+        """What its ranks find."""
+        own = {"FLUVIAL_MPI": self.path, "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"}
+        return {**os.environ, **ROOT, **own}
+
     def run(self, world: int, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, **ROOT, "FLUVIAL_MPI": self.path, "FLUVIAL_THREADS": "1", **variables}
-        environment["PRTE_MCA_rmaps_default_mapping_policy"] = ":oversubscribe"
+        environment = {**self.environment(), "FLUVIAL_THREADS": "1", **variables}
         words = [self.launcher, "-n", str(world), *command]
         started = subprocess.Popen(
             words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
@@ -133,17 +138,19 @@ def check(library: Library, fluvial: str, folder: str) -> None:
         print(f"  {world} processes exchange and train as threads do")
 
     path, saved = program(folder), []
-    for world in (1, 2, 2):
+    for world, how in ((1, "dp"), (2, "dp"), (2, "dp"), (2, "zero1"), (2, "zero3")):
         to = os.path.join(folder, f"{len(saved)}.safetensors")
-        command = [fluvial, "run", path, "--dist", "dp", "--epochs", "2", "--save", to, "--quiet", "--root", folder]
+        command = [fluvial, "run", path, "--dist", how, "--epochs", "2", "--save", to, "--quiet", "--root", folder]
         done = library.run(world, *command)
         assert done.returncode == 0, done.stderr
         saved.append(open(to, "rb").read())
     assert saved[1] == saved[2], "a run again gave other bits"
+    assert saved[1] == saved[3] == saved[4], "states in parts gave other bits"
     assert saved[0] != saved[1]
-    print("  fluvial run --dist dp: the same bits again")
+    print("  fluvial run --dist dp, zero1, zero3: the same bits, and again")
 
     check_killed(library, fluvial, path, folder)
+    check_stopped(library, fluvial, path, folder)
     done = library.run(2, *own, FLUVIAL_TEST_FAILS="1")
     assert done.returncode != 0 and "a fault of one rank" in done.stderr, (done.returncode, done.stderr)
     began = time.monotonic()
@@ -168,7 +175,7 @@ def ranks_of(fluvial: str, folder: str) -> list[int]:
 
 def check_killed(library: Library, fluvial: str, path: str, folder: str) -> None:
     """Ranks that are killed go on from their checkpoints, and end with the bits of a run that nobody disturbed."""
-    options = ["--dist", "dp", "--epochs", "150", "--quiet", "--root", folder]
+    options = ["--dist", "zero1", "--epochs", "150", "--quiet", "--root", folder]
     whole, again, kept = (os.path.join(folder, name) for name in ("whole.safetensors", "again.safetensors", "kept"))
     done = library.run(2, fluvial, "run", path, *options, "--save", whole)
     assert done.returncode == 0, done.stderr
@@ -188,9 +195,51 @@ def check_killed(library: Library, fluvial: str, path: str, folder: str) -> None
     assert started.wait(SECONDS) == 0, started.stderr and started.stderr.read()
     assert n_killed > 0, "the run was over before a rank could be killed"
     assert open(whole, "rb").read() == open(again, "rb").read(), "a run that was killed ended with other bits"
-    other = library.run(3, fluvial, "run", path, *options, "--checkpoint", kept, "--every", "7", "--resume")
-    assert other.returncode != 0 and "checkpoints of 2 ranks" in other.stderr, other.stderr
+    other = library.run(3, fluvial, "run", path, *options, "--checkpoint", kept, "--every", "7")
+    assert other.returncode == 2 and "checkpoints of 2 ranks" in other.stderr, other.stderr
     print(f"  killed {n_killed} times, and the same bits in the end")
+
+
+def check_stopped(library: Library, fluvial: str, path: str, folder: str) -> None:
+    """A signal to one rank stops them all, with code 0 and a checkpoint. The run goes on, also with another number of ranks."""
+    whole = os.path.join(folder, "whole.safetensors")
+    ends: dict[tuple[str, int], Any] = {}
+    for how in ("dp", "zero1"):
+        kept = os.path.join(folder, f"stopped-{how}")
+        options = ["--dist", how, "--epochs", "150", "--quiet", "--root", folder, "--every", "5"]
+        words = [fluvial, "run", path, *options, "--checkpoint", kept]
+        environment = {**library.environment(), "FLUVIAL_THREADS": "1"}
+        started = subprocess.Popen(
+            [library.launcher, "-n", "2", *words], env=environment, stderr=subprocess.PIPE, text=True
+        )
+        began = time.monotonic()
+        while time.monotonic() - began < SECONDS and not glob.glob(os.path.join(kept, "rank-*", "step-*")):
+            time.sleep(0.02)
+        victims = ranks_of(fluvial, kept)
+        assert victims, "the run was over before it could be stopped"
+        os.kill(victims[-1], signal.SIGTERM)
+        status = started.wait(SECONDS)
+        assert status == 0, (status, started.stderr and started.stderr.read())
+        steps = [sorted(os.listdir(os.path.join(kept, f"rank-{rank}-of-2")))[-1] for rank in range(2)]
+        assert steps[0] == steps[1], steps
+        assert sorted(os.listdir(kept)) == ["generation", "rank-0-of-2", "rank-1-of-2"]
+        for world in (2, 3, 1):
+            copy = f"{kept}-{world}"
+            shutil.copytree(kept, copy)
+            to = f"{copy}.safetensors"
+            command = [fluvial, "run", path, *options, "--checkpoint", copy, "--resume", "--save", to]
+            done = library.run(world, *command)
+            assert done.returncode == 0, done.stderr
+            ends[how, world] = fl.load_safetensors(to) if world != 2 else open(to, "rb").read()
+            assert os.path.exists(os.path.join(copy, f"rank-0-of-{world}"))
+            assert open(os.path.join(copy, "generation")).read() == "2\n"
+        assert ends[how, 2] == open(whole, "rb").read(), "a run that was stopped ended with other bits"
+    for world in (3, 1):
+        one, other = ends["dp", world], ends["zero1", world]
+        assert sorted(one) == sorted(other)
+        for name in one:
+            assert np.allclose(one[name].numpy(), other[name].numpy(), atol=1e-4), (world, name)
+    print("  stopped by a signal; goes on with 2, 3 and 1 ranks")
 
 
 def check_alone(fluvial: str, library: Library, folder: str) -> None:

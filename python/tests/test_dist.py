@@ -38,7 +38,7 @@ def near(a, b):
     return all(np.allclose(x, y, atol=1e-5) for x, y in zip(a, b, strict=True))
 
 
-def trained(rank, world, batch, wrapped, mode="lines", steps=5, **options):
+def trained(rank, world, batch, wrapped, mode="lines", steps=5, how="dp", **options):
     """Trains on the rows of a rank; gives losses and values."""
     module = net(**options)
     values(module)  # First values depend on names, which a layer around it changes.
@@ -55,7 +55,7 @@ def trained(rank, world, batch, wrapped, mode="lines", steps=5, **options):
         run = fl.function(step)
     if mode == "program":
         program = fl.build(step, {"x": "f32[batch, 4]", "y": "f32[batch, 1]"})
-        run = fl.dist.transpile(program)
+        run = fl.dist.transpile(program, how)
     losses = []
     for number in range(steps):
         x, y = rows((number * world + rank) * batch, batch)
@@ -85,6 +85,43 @@ def test_modes_agree(options):
     # A number among the outputs of a program is the mean of all ranks.
     assert np.allclose(program[0][0], np.mean([lines[0][0], lines[1][0]], axis=0), atol=1e-6)
     assert program[0][0] == program[1][0]
+
+
+@pytest.mark.parametrize("options", [{}, {"norm": True, "dropout": 0.3}])
+def test_states_in_parts_give_the_same_bits(options):
+    whole, cut = (
+        fl.dist.spawn(lambda rank, how=how: trained(rank, 2, 6, False, "program", how=how, **options), 2)
+        for how in ("dp", "zero1")
+    )
+    assert whole[0][0] == cut[0][0] == cut[1][0]
+    assert same(whole[0][1], cut[0][1]) and same(whole[0][1], cut[1][1])
+
+
+def test_parts_of_states():
+    def run(rank):
+        module = net()
+        opt = optimizer(module)
+
+        def step(x, y):
+            loss = fl.mse_loss(module(x), y)
+            opt.minimize(loss)
+            return loss
+
+        program = fl.build(step, {"x": "f32[batch, 4]", "y": "f32[batch, 1]"})
+        cut = fl.dist.transpile(program, "zero1")
+        assert "reduce_parts" in str(cut) or "own_part" in str(cut)
+        cut(*rows(rank * 4, 4))
+        # Whoever looks at what the optimizer remembers sees parts, and goes on by no other way.
+        with pytest.raises(Exception):
+            step(*rows(0, 4))
+        with pytest.raises(Exception, match="has a value already"):
+            fl.dist.transpile(program, "zero3")
+        kept = [entry.numpy() for entry in opt.state_dict().values() if isinstance(entry, fl.Tensor)]
+        return sum(entry.size for entry in kept if entry.ndim)
+
+    # The two moments of each parameter, a half of each.
+    parts = fl.dist.spawn(run, 2)
+    assert parts[0] == parts[1] == 2 * sum((size + 1) // 2 for size in (32, 8, 8, 1))
 
 
 def test_each_rank_drops_others():
@@ -207,8 +244,8 @@ def test_refusals_name_the_line():
     with pytest.raises(Exception, match="not all of them would reach") as caught:
         fl.dist.transpile(program)
     assert "test_dist.py" in str(caught.value)
-    with pytest.raises(Exception, match="not spread by `zero1` yet"):
-        fl.dist.transpile(program, "zero1")
+    with pytest.raises(Exception, match="not spread by `tp` yet"):
+        fl.dist.transpile(program, "tp")
 
 
 def test_scaled_losses_and_accumulation():

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
@@ -13,6 +14,7 @@ use crate::fault::{Outcome, usage};
 use crate::journal::Journal;
 use crate::limits::{seconds, split};
 use crate::out::Out;
+use crate::ranks::{Generation, folder_of};
 
 /// When and where a run is saved.
 #[derive(Args, Clone)]
@@ -31,9 +33,31 @@ pub struct CheckpointArgs {
     /// run started with must be the same: program, inputs, settings and data. Only `--epochs` may differ.
     #[arg(long, requires = "folder")]
     pub resume: bool,
-    /// They are those of one of several ranks.
+    /// What is special to one of several ranks.
     #[arg(skip)]
-    is_of_rank: bool,
+    pub of_rank: Option<OfRank>,
+}
+
+/// What checkpoints of one of several ranks need besides.
+#[derive(Clone, Default)]
+pub struct OfRank {
+    /// Which start of the run it is.
+    pub generation: Option<Generation>,
+    /// Finds out whether all ranks stop.
+    pub stops: Option<Arc<dyn Fn() -> fluvial::core::Result<bool> + Send + Sync>>,
+}
+
+impl OfRank {
+    fn applied(&self, kept: Checkpoints) -> Checkpoints {
+        let mut kept = kept.not_when_stopped();
+        if let Some(generation) = self.generation.clone() {
+            kept = kept.guard(move || generation.check());
+        }
+        match self.stops.clone() {
+            Some(stops) => kept.stop_together(move || stops()),
+            None => kept,
+        }
+    }
 }
 
 impl CheckpointArgs {
@@ -45,6 +69,7 @@ impl CheckpointArgs {
     /// Those of one of several ranks, in a folder of its own. All ranks save after the same steps, so that they can go on
     /// from there together, also if one of them was ended while it saved.
     pub fn of_rank(&self, rank: usize, world: usize) -> Outcome<CheckpointArgs> {
+        let goes_on = self.resume;
         let Some(folder) = &self.folder else { return Ok(self.clone()) };
         if matches!(self.every, Every::Time(_)) {
             let what = "several ranks save after a number of trips, not after a time";
@@ -58,17 +83,17 @@ impl CheckpointArgs {
         for entry in entries {
             let name = entry.file_name().to_string_lossy().into_owned();
             let other = name.strip_prefix("rank-").and_then(|name| name.split_once("-of-"));
-            if let Some((_, n)) = other.filter(|(_, n)| *n != world.to_string()) {
-                let what = format!("`{shown}` has checkpoints of {n} ranks, but there are {world}");
-                return Err(usage(what, "go on with as many ranks, or start in another folder"));
+            if let Some((_, n)) = other.filter(|(_, n)| !goes_on && *n != world.to_string()) {
+                let what = format!("`{shown}` has checkpoints of {n} ranks");
+                return Err(usage(what, "go on with them by --resume, or start in another folder"));
             }
             if name.starts_with("step-") {
                 let what = format!("`{shown}` has checkpoints of a run of one process");
                 return Err(usage(what, "start in another folder"));
             }
         }
-        let folder = Some(folder.join(format!("rank-{rank}-of-{world}")));
-        Ok(CheckpointArgs { folder, is_of_rank: true, ..self.clone() })
+        let folder = Some(folder_of(folder, rank, world));
+        Ok(CheckpointArgs { folder, of_rank: Some(OfRank::default()), ..self.clone() })
     }
 
     /// Where and how often, if at all. `given` are the states that the command line sets.
@@ -79,7 +104,10 @@ impl CheckpointArgs {
         journal: Option<&Journal>,
     ) -> Option<Checkpoints> {
         let kept = Checkpoints::new(self.folder.as_ref()?).keep(self.keep as usize).given(given);
-        let kept = if self.is_of_rank { kept.not_when_stopped() } else { kept };
+        let kept = match &self.of_rank {
+            Some(of_rank) => of_rank.applied(kept),
+            None => kept,
+        };
         let (out, journal) = (out.clone(), journal.cloned());
         let kept = kept.tell(move |notice: &Notice<'_>| {
             if let Some(journal) = &journal {

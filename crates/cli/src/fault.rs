@@ -69,6 +69,11 @@ impl Fault {
         }
     }
 
+    /// Whether the run was stopped from outside.
+    pub fn is_stop(&self) -> bool {
+        self.error.kind() == ErrorKind::Interrupted
+    }
+
     /// Adds a line of context.
     pub fn note(self, text: impl Into<String>) -> Fault {
         Fault { error: self.error.note(text), ..self }

@@ -29,6 +29,14 @@ impl Drop for Pausing {
     }
 }
 
+/// Whether the first signal is only noted: ranks of a run agree on where they stop.
+static IS_NOTED: AtomicBool = AtomicBool::new(false);
+
+/// From now on the first signal is only noted ([`has_arrived`]); who runs looks for it. A second one ends the process.
+pub fn only_note() {
+    IS_NOTED.store(true, Ordering::Relaxed);
+}
+
 /// The exit code of what was stopped: 128 and the number of the signal.
 pub fn status() -> u8 {
     match ARRIVED.load(Ordering::Relaxed) {
@@ -84,6 +92,7 @@ pub fn watch() -> Result<(), Fault> {
     use signal_hook::iterator::Signals;
 
     ARRIVED.store(0, Ordering::Relaxed);
+    IS_NOTED.store(false, Ordering::Relaxed);
     interrupt::clear();
     if IS_WATCHING.load(Ordering::Relaxed) {
         return Ok(());
@@ -104,7 +113,9 @@ pub fn watch() -> Result<(), Fault> {
             if ARRIVED.swap(signal, Ordering::Relaxed) != 0 {
                 std::process::exit(i32::from(status()));
             }
-            interrupt::request();
+            if !IS_NOTED.load(Ordering::Relaxed) {
+                interrupt::request();
+            }
         }
     };
     std::thread::Builder::new().name("signals".to_string()).spawn(watching).map_err(unwatched)?;

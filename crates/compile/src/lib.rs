@@ -23,7 +23,7 @@ mod passes;
 mod pipeline;
 mod recompute;
 
-pub use distribute::{Distribution, Strategy, distribute};
+pub use distribute::{Distribution, Strategy, distribute, parts_of};
 pub use driver::{Compiled, Options, Patch, compile};
 pub use fused::{Fused, OPS, Scalar};
 pub use fused_reduce::FusedReduce;

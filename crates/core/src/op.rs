@@ -156,6 +156,12 @@ pub trait Op: Attributes {
         None
     }
 
+    /// Whether each element of an output depends only on the elements at its place, and on inputs without axes, so that
+    /// a part of the elements can be computed by itself. An op on lists of tensors goes place by place in each of them.
+    fn is_by_element(&self) -> bool {
+        self.properties().elementwise
+    }
+
     /// The scalar expression of an elementwise op.
     fn body(&self) -> Option<&Body> {
         None

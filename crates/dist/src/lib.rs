@@ -21,6 +21,7 @@
 
 mod arithmetic;
 mod context;
+mod group;
 mod launcher;
 #[cfg_attr(not(unix), path = "no_mpi.rs")]
 mod mpi;
@@ -29,6 +30,7 @@ mod threads;
 mod waiting;
 
 pub use context::{Entered, current, enter, is_distributed, set_default};
+pub use group::gathered_from;
 pub use launcher::{Launcher, launched};
 pub use mpi::{Found, Mpi, find};
 pub use solo::Solo;
@@ -84,6 +86,9 @@ pub trait Comm: Send + Sync {
 
     /// Waits for what a rank sends; `like` says its type.
     fn recv(&self, like: Tensor, from: usize, tag: u32) -> Result<Tensor>;
+
+    /// Waits for what any rank sends with this tag; the tensor has to say whose it is. `like` says its type.
+    fn recv_any(&self, like: Tensor, tag: u32) -> Result<Tensor>;
 
     /// Waits until all ranks are here.
     fn barrier(&self) -> Result<()>;

@@ -135,6 +135,20 @@ impl Threads {
         Ok(all)
     }
 
+    /// What a rank has sent here, or any.
+    fn received(&self, like: Tensor, from: Option<usize>, tag: u32) -> Result<Tensor> {
+        let found = waiting(|| self.group.received(from, self.rank, tag));
+        let found = found.ok_or_else(|| Error::internal("a front end did not wait"))??;
+        match (found.dtype(), found.dims()) == (like.dtype(), like.dims()) {
+            true => Ok(found),
+            false => Err(Error::new(
+                ErrorKind::Check,
+                format!("{} is expected, but {} was sent", like.ty(), found.ty()),
+            )
+            .remedy("send and receive the same type")),
+        }
+    }
+
     fn tensors(&self, what: What, x: Tensor) -> Result<Vec<Tensor>> {
         Ok(self.meet(what, x)?.iter().map(|brought| brought.tensor.clone()).collect())
     }
@@ -283,16 +297,11 @@ impl Comm for Threads {
         if from == self.rank {
             return Err(to_itself());
         }
-        let found = waiting(|| self.group.received((from, self.rank, tag)));
-        let found = found.ok_or_else(|| Error::internal("a front end did not wait"))??;
-        match (found.dtype(), found.dims()) == (like.dtype(), like.dims()) {
-            true => Ok(found),
-            false => Err(Error::new(
-                ErrorKind::Check,
-                format!("rank {from} has sent {}, but {} is expected", found.ty(), like.ty()),
-            )
-            .remedy("send and receive the same type")),
-        }
+        self.received(like, Some(from), tag)
+    }
+
+    fn recv_any(&self, like: Tensor, tag: u32) -> Result<Tensor> {
+        self.received(like, None, tag)
     }
 
     fn barrier(&self) -> Result<()> {
@@ -306,19 +315,26 @@ impl Comm for Threads {
 }
 
 impl Group {
-    fn received(&self, way: (usize, usize, u32)) -> Result<Tensor> {
+    fn received(&self, from: Option<usize>, to: usize, tag: u32) -> Result<Tensor> {
         let since = Since::now();
+        let others: Vec<usize> = match from {
+            Some(from) => vec![from],
+            None => (0..self.world).filter(|rank| *rank != to).collect(),
+        };
         let mut meeting = self.lock();
         loop {
-            if let Some(tensor) = meeting.sent.get_mut(&way).and_then(VecDeque::pop_front) {
-                return Ok(tensor);
+            for &from in &others {
+                let sent = meeting.sent.get_mut(&(from, to, tag));
+                if let Some(tensor) = sent.and_then(VecDeque::pop_front) {
+                    return Ok(tensor);
+                }
             }
             meeting.check()?;
-            if meeting.left.contains(&way.0) {
-                let rank = way.0;
-                return Err(lost(format!("rank {rank} has ended, but `recv` waits for it")));
+            if others.iter().all(|rank| meeting.left.contains(rank)) {
+                let who = from.map_or("all others".to_string(), |rank| format!("rank {rank}"));
+                return Err(lost(format!("{who} has ended, but `recv` waits for it")));
             }
-            since.check("recv", way.1)?;
+            since.check("recv", to)?;
             meeting = self.pause(meeting);
         }
     }

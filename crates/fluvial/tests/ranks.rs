@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use expect_test::{Expect, expect};
-use fluvial::compile::{Distribution, Strategy, distribute};
+use fluvial::compile::{Distribution, Strategy, distribute, parts_of};
 use fluvial::data::Reader;
 use fluvial::data::reader::{Arrays, register_dataset};
 use fluvial::dist::{Comm, Threads};
 use fluvial::optim::Clip;
 use fluvial::prelude::*;
+use fluvial::runtime::{Checkpoints, OtherRanks};
 
 const STEPS: usize = 6;
 
@@ -108,8 +109,49 @@ fn run(
     })
 }
 
+/// The states of a run in parts, put together: by name, of all ranks.
+fn whole_states(program: &Program, ranks: &[(States, Vec<f64>)]) -> Result<States> {
+    let parts = parts_of(program);
+    let mut all = ranks[0].0.clone();
+    for (place, (name, value)) in all.iter_mut().enumerate() {
+        let Some(ty) = parts.get(&**name) else { continue };
+        let sizes = ty.sizes().expect("they are known");
+        let own = |(states, _): &(States, Vec<f64>)| states[place].1.to_f64s();
+        let mut joined: Vec<f64> = ranks.iter().flat_map(own).collect();
+        joined.truncate(sizes.iter().product());
+        *value = Tensor::from_f64s(ty.dtype(), &joined, &sizes)?;
+    }
+    Ok(all)
+}
+
+/// Cut states give the bits of whole ones; of what is cut, each rank has a part only.
+fn parts_train_alike(program: &Program) -> Result<()> {
+    let whole = spread(program)?;
+    for strategy in [Strategy::ShardedOptimizer, Strategy::Sharded] {
+        for (world, compiled) in [(2, true), (2, false), (3, true)] {
+            let cut = distribute(program, &Distribution::new(strategy).world(world))?;
+            let expected = run(&whole, world, 4, compiled)?;
+            let ranks = run(&cut, world, 4, compiled)?;
+            same_bits(&[expected[0].0.clone(), whole_states(&cut, &ranks)?]);
+            assert_eq!(expected[0].1, ranks[0].1, "losses");
+            let parts = parts_of(&cut);
+            for (name, decl) in &program.states {
+                let is_cut = decl.ty.rank() > 0
+                    && match decl.role {
+                        Role::Optimizer => true,
+                        Role::Parameter => strategy == Strategy::Sharded,
+                        _ => false,
+                    };
+                assert_eq!(parts.contains_key(name), is_cut, "{name}");
+            }
+        }
+    }
+    Ok(())
+}
+
 /// `n` ranks with a part of the batch each are one process with the whole batch.
 fn trains_alike(program: &Program) -> Result<()> {
+    parts_train_alike(program)?;
     let spread = spread(program)?;
     for (world, compiled) in [(2, true), (2, false), (3, true)] {
         let ranks = run(&spread, world, 4, compiled)?;
@@ -141,6 +183,22 @@ fn accumulation_and_rules_of_small_ops() -> Result<()> {
     trains_alike(&program(|net, loss| {
         RmsProp::new(net.parameters(), 0.01).clip(Clip::Value(0.01)).minimize(loss)
     })?)
+}
+
+#[test]
+fn averages_of_parameters_and_all_rules() -> Result<()> {
+    trains_alike(&program(|net, loss| {
+        Adam::new(net.parameters(), 0.05)
+            .clip(Clip::GlobalNorm(0.1))
+            .accumulate(2)
+            .minimize(loss)?;
+        Ema::new(net.parameters(), 0.9).update()
+    })?)?;
+    trains_alike(&program(|net, loss| {
+        AdamW::new(net.parameters(), 0.05).clip(Clip::Norm(0.1)).minimize(loss)
+    })?)?;
+    trains_alike(&program(|net, loss| Lion::new(net.parameters(), 0.01).minimize(loss))?)?;
+    trains_alike(&program(|net, loss| Sgd::new(net.parameters(), 0.01).minimize(loss))?)
 }
 
 #[test]
@@ -209,7 +267,8 @@ fn reading(reader: &Reader) -> Result<Program> {
 #[test]
 fn each_rank_reads_its_part() -> Result<()> {
     let whole = reading(&reader("ranks.whole", 8)?)?;
-    let spread = spread(&reading(&reader("ranks.part", 4)?)?)?;
+    let program = reading(&reader("ranks.part", 4)?)?;
+    let spread = spread(&program)?;
     let train = |program: &Program| {
         let state = State::new();
         let loss = Executor::new(program, state.clone())?.run(&[])?[0].item::<f64>()?;
@@ -220,6 +279,14 @@ fn each_rank_reads_its_part() -> Result<()> {
     same_bits(&[ranks[0].0.clone(), ranks[1].0.clone()]);
     near(&ranks[0].0, &alone.0);
     assert!((ranks[0].1 - alone.1).abs() < 1e-9);
+    for strategy in [Strategy::ShardedOptimizer, Strategy::Sharded] {
+        let cut = distribute(&program, &Distribution::new(strategy).world(2))?;
+        let parts = Threads::run(2, |_| train(&cut))?;
+        let parts: Vec<(States, Vec<f64>)> =
+            parts.into_iter().map(|(states, loss)| (states, vec![loss])).collect();
+        assert_eq!(parts[0].1, [ranks[0].1]);
+        same_bits(&[ranks[0].0.clone(), whole_states(&cut, &parts)?]);
+    }
     assert!(spread.to_string().contains(".batch(4, drop_last=true).shard().prefetch(2)"));
     Ok(())
 }
@@ -301,5 +368,136 @@ fn spreading_is_a_function_of_the_program() -> Result<()> {
         %29, %30 = all_reduce{how="mean"}(%second.grad, %bias.grad) : f64[5, 1], f64[5]
         %32 = all_reduce{how="mean"}(%first.grad) : f64[3, 5]"#]]
     .assert_eq(&averages(&distribute(&program, &small)?));
+    Ok(())
+}
+
+/// Runs a program on ranks with checkpoints in folders of their own, up to a step or to its end.
+fn checkpointed(
+    program: &Program,
+    folders: &[std::path::PathBuf],
+    (resume, until): (bool, usize),
+) -> Result<Vec<(States, Vec<f64>)>> {
+    Threads::run(folders.len(), |comm| {
+        let state = State::new();
+        let executor = Executor::new(program, state.clone())?;
+        let kept = Checkpoints::new(&folders[comm.rank()]).every_steps(3);
+        let trips = std::cell::Cell::new(0);
+        let ends = |_: &fluvial::runtime::Trip<'_>| {
+            trips.set(trips.get() + 1);
+            trips.get() > until
+        };
+        let ended = executor.call().until(&ends).checkpoints(&kept, resume).start()?;
+        let losses = match ended {
+            fluvial::runtime::Outcome::Done(outputs) => vec![outputs[0].item::<f64>()?],
+            _ => Vec::new(),
+        };
+        Ok((states(&state)?, losses))
+    })
+}
+
+/// A run goes on with another number of ranks: parts are cut anew, and readers go on behind what all have read.
+#[test]
+fn another_number_of_ranks_goes_on() -> Result<()> {
+    let program = reading(&reader("ranks.other", 2)?)?;
+    let root = std::env::temp_dir().join(format!("fluvial-ranks-{}", std::process::id()));
+    let compiled = |program: &Program| -> Result<Program> {
+        Ok(Executor::new(program, State::new())?.compiled().program.clone())
+    };
+    for (before, after) in [(2, 3), (3, 2), (1, 2), (2, 1)] {
+        let mut ends = Vec::new();
+        for strategy in Strategy::ALL {
+            let of = |n: usize| distribute(&program, &Distribution::new(strategy).world(n));
+            let folder = root.join(format!("{}-{before}-{after}", strategy.name()));
+            let folders = |n: usize| -> Vec<_> {
+                (0..n).map(|rank| folder.join(format!("{rank}-of-{n}"))).collect()
+            };
+            let stopped = checkpointed(&of(before)?, &folders(before), (false, 4))?;
+            assert!(stopped[0].1.is_empty(), "it was to be stopped");
+            let mut all = Vec::new();
+            for folder in folders(before) {
+                let (_, path) = Checkpoints::new(&folder).list()?.swap_remove(0);
+                all.push(fluvial::runtime::Checkpoint::read(&path)?);
+            }
+            assert_eq!(all[0].step, 3);
+            let (then, alone, now) =
+                (compiled(&of(before)?)?, compiled(&of(1)?)?, compiled(&of(after)?)?);
+            let again = Threads::run(after, |comm| {
+                let (rank, world) = (comm.rank(), after);
+                let made =
+                    OtherRanks { all: &all, then: &then, alone: &alone, now: &now, rank, world };
+                let (checkpoint, again) = made.checkpoint()?;
+                Checkpoints::new(&folders(after)[rank]).adopt(&checkpoint)?;
+                Ok(again)
+            })?;
+            assert_eq!(again[0] as usize, 3 * before % after);
+            let cut = of(after)?;
+            let ranks = checkpointed(&cut, &folders(after), (true, usize::MAX))?;
+            ends.push((whole_states(&cut, &ranks)?, ranks[0].1.clone()));
+        }
+        same_bits(&[ends[0].0.clone(), ends[1].0.clone(), ends[2].0.clone()]);
+        assert_eq!(ends[0].1, ends[1].1);
+        assert_eq!(ends[0].1.len(), 1, "it went on to its end");
+    }
+    std::fs::remove_dir_all(&root).map_err(|error| Error::internal(error.to_string()))?;
+    Ok(())
+}
+
+/// All ranks stop before the same step if one of them is asked to, and go on to the bits of a run that nobody stopped.
+#[test]
+fn ranks_stop_together() -> Result<()> {
+    let program = reading(&reader("ranks.stop", 2)?)?;
+    let root = std::env::temp_dir().join(format!("fluvial-ranks-stop-{}", std::process::id()));
+    let cut = distribute(&program, &Distribution::new(Strategy::ShardedOptimizer).world(2))?;
+    let run = |resume: bool, asked: Option<i32>| {
+        Threads::run(2, |comm| {
+            let state = State::new();
+            let executor = Executor::new(&cut, state.clone())?;
+            let own = fluvial::dist::current();
+            let steps = std::sync::atomic::AtomicI32::new(0);
+            let rank = comm.rank();
+            let kept = Checkpoints::new(root.join(rank.to_string())).every_steps(100);
+            let kept = kept.stop_together(move || {
+                let step = steps.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                let flag = i32::from(rank == 1 && asked == Some(step));
+                let any = own.all_reduce(Tensor::scalar(flag), fluvial::dist::Reduction::Max)?;
+                Ok(any.item::<i32>()? != 0)
+            });
+            match executor.call().checkpoints(&kept, resume).run() {
+                Ok(_) => Ok(Some(states(&state)?)),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {
+                    assert!(error.to_string().contains("after step 5"), "{error}");
+                    Ok(None)
+                }
+                Err(error) => Err(error),
+            }
+        })
+    };
+    let stopped = run(false, Some(5))?;
+    assert!(stopped.iter().all(Option::is_none));
+    let resumed = run(true, None)?;
+    let whole = Threads::run(2, |_| {
+        let state = State::new();
+        Executor::new(&cut, state.clone())?.run(&[])?;
+        states(&state)
+    })?;
+    for (resumed, whole) in resumed.into_iter().zip(whole) {
+        same_bits(&[resumed.expect("it went on"), whole]);
+    }
+    std::fs::remove_dir_all(&root).map_err(|error| Error::internal(error.to_string()))?;
+    Ok(())
+}
+
+/// Who may write no more ends with the reason.
+#[test]
+fn a_guard_refuses_to_write() -> Result<()> {
+    let program = spread(&reading(&reader("ranks.guard", 2)?)?)?;
+    let folder = std::env::temp_dir().join(format!("fluvial-ranks-guard-{}", std::process::id()));
+    let kept = Checkpoints::new(&folder).every_steps(1);
+    let kept = kept.guard(|| Err(Error::state("a later start writes there")));
+    let executor = Executor::new(&program, State::new())?;
+    let error = executor.call().checkpoints(&kept, false).run().expect_err("it is refused");
+    assert!(error.to_string().contains("a later start"), "{error}");
+    assert!(Checkpoints::new(&folder).list()?.is_empty());
+    std::fs::remove_dir_all(&folder).map_err(|error| Error::internal(error.to_string()))?;
     Ok(())
 }

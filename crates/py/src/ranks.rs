@@ -112,11 +112,12 @@ fn dist_transpile(
     py: Python<'_>,
     program: &Bound<'_, Program>,
     how: &str,
+    world: Option<usize>,
     bucket: usize,
 ) -> PyResult<Program> {
     let program = program.get().core(py)?;
     let spread = call::run_attached(py, || {
-        let mut options = Distribution::new(Strategy::parse(how)?);
+        let mut options = Distribution { world, ..Distribution::new(Strategy::parse(how)?) };
         if bucket == 0 {
             return Err(Error::argument("a bucket has at least one byte"));
         }

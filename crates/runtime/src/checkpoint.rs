@@ -10,6 +10,7 @@ mod due;
 mod file;
 mod folder;
 mod parts;
+mod ranks;
 
 use std::cell::Cell;
 use std::fmt;
@@ -25,6 +26,7 @@ use crate::observe::Observer;
 use crate::plan::{Suspension, Trip};
 use begun::Begun;
 use due::Due;
+pub use ranks::OtherRanks;
 
 /// Where and how often a run writes checkpoints.
 ///
@@ -44,9 +46,19 @@ pub struct Checkpoints {
     keep: usize,
     /// Whether a run that is stopped writes one.
     at_stop: bool,
+    /// Asked before each is written whether it still may be.
+    guard: Option<Guard>,
+    /// Asked before steps in which ranks exchange whether all of them stop here.
+    together: Option<Together>,
     given: Vec<String>,
     tell: Teller,
 }
+
+/// See [`Checkpoints::guard`].
+type Guard = Arc<dyn Fn() -> Result<()> + Send + Sync>;
+
+/// See [`Checkpoints::stop_together`].
+type Together = Arc<dyn Fn() -> Result<bool> + Send + Sync>;
 
 /// Who is told of a [`Notice`].
 type Teller = Arc<dyn Fn(&Notice<'_>) + Send + Sync>;
@@ -123,6 +135,8 @@ impl Checkpoints {
             time: Some(Duration::from_secs(300)),
             keep: 2,
             at_stop: true,
+            guard: None,
+            together: None,
             given: Vec::new(),
             tell: Arc::new(|notice| {
                 if notice.is_warning() {
@@ -158,6 +172,24 @@ impl Checkpoints {
     #[must_use]
     pub fn not_when_stopped(mut self) -> Checkpoints {
         self.at_stop = false;
+        self
+    }
+
+    /// Asks before each checkpoint is written whether this run still may; an error ends it.
+    #[must_use]
+    pub fn guard(mut self, may: impl Fn() -> Result<()> + Send + Sync + 'static) -> Checkpoints {
+        self.guard = Some(Arc::new(may));
+        self
+    }
+
+    /// Asks before each step of a loop in which ranks exchange whether to stop there. All ranks are asked before the same
+    /// steps, and have to be given the same answer. Then each writes a checkpoint, and ends as one that is stopped.
+    #[must_use]
+    pub fn stop_together(
+        mut self,
+        stops: impl Fn() -> Result<bool> + Send + Sync + 'static,
+    ) -> Checkpoints {
+        self.together = Some(Arc::new(stops));
         self
     }
 
@@ -294,13 +326,20 @@ impl Executor {
                 }
                 outcome => return Ok(outcome),
             };
-            let (step, is_stop) = (due.step.get(), suspension.is_stop);
-            if is_stop && !checkpoints.at_stop {
+            if let Some(fault) = due.fault.take() {
+                return Err(fault);
+            }
+            let (step, together) = (due.step.get(), due.stops.get());
+            let is_stop = suspension.is_stop || together;
+            if suspension.is_stop && !checkpoints.at_stop {
                 return Err(stopped(suspension.reason, step, None, last.as_deref()));
             }
             let states = states_of(self.state())?;
             let mut checkpoint = Checkpoint { step, run, program, begun, states, suspension };
             let written = checkpoints.write(&checkpoint);
+            if let (Err(error), true) = (&written, together) {
+                return Err(error.clone());
+            }
             if is_stop {
                 return Err(stopped(
                     checkpoint.suspension.reason,

@@ -22,7 +22,7 @@ mod report;
 
 pub use call::Call;
 pub use check::check;
-pub use checkpoint::{Checkpoint, Checkpoints, Notice};
+pub use checkpoint::{Checkpoint, Checkpoints, Notice, OtherRanks};
 pub use executor::{Executor, Outcome};
 pub use interpreter::Interpreter;
 pub use observe::{Live, Logger, Observer, PARTS, Profiler, Progress, Record, Step, Watch};

@@ -703,6 +703,16 @@ fn ranks_broadcast() {
 }
 
 #[test]
+fn ranks_gather_parts() {
+    check_op("gather_parts");
+}
+
+#[test]
+fn ranks_own_part() {
+    check_op("own_part");
+}
+
+#[test]
 fn ranks_rank_stream() {
     check_op("rank_stream");
 }
@@ -710,6 +720,11 @@ fn ranks_rank_stream() {
 #[test]
 fn ranks_recv() {
     check_op("recv");
+}
+
+#[test]
+fn ranks_reduce_parts() {
+    check_op("reduce_parts");
 }
 
 #[test]

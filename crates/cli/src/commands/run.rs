@@ -1,5 +1,6 @@
 //! `fluvial run`.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -7,8 +8,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use clap::Args;
-use fluvial::compile::Options;
-use fluvial::core::{Error, ErrorKind, Program, State, Tensor};
+use fluvial::compile::{Options, parts_of};
+use fluvial::core::{Error, ErrorKind, Program, State, Tensor, Type};
 use fluvial::data::files;
 use fluvial::kernels::threads;
 use fluvial::ops::set_printer;
@@ -18,7 +19,7 @@ use fluvial::runtime::{
 use serde_json::json;
 
 use super::{Mode, RunArgs};
-use crate::checkpoints::{CheckpointArgs, checkpointed};
+use crate::checkpoints::{CheckpointArgs, OfRank, checkpointed};
 use crate::fault::{self, Outcome, usage};
 use crate::feeds::{FeedArgs, Feeds};
 use crate::journal::Journal;
@@ -26,7 +27,7 @@ use crate::limits::LimitArgs;
 use crate::out::Out;
 use crate::program::{ProgramArgs, is_standard};
 use crate::progress::Progress;
-use crate::ranks::Ranks;
+use crate::ranks::{self, Programs, Ranks, Saved};
 use crate::table::{bytes, row, table};
 use crate::{names, observers, settings, signals, tensors};
 
@@ -55,8 +56,9 @@ pub struct Run {
     /// Allow passes that may change the last bits of results.
     #[arg(long)]
     fast: bool,
-    /// Spread the training over the ranks that `mpirun`, `srun` or `fluvial launch` has started: `dp`, data parallel.
-    /// Rank 0 shows and writes.
+    /// Spread the training over the ranks that `mpirun`, `srun` or `fluvial launch` has started: `dp`, data parallel;
+    /// `zero1`, each rank has a part of what the optimizer remembers; `zero3`, and a part of the parameters. Rank 0 shows
+    /// and writes.
     #[arg(long, value_name = "HOW")]
     dist: Option<String>,
     /// Number of epochs: how often loops over readers go through their data.
@@ -126,30 +128,46 @@ impl Run {
         }
         let Some(strategy) = &self.dist else { return self.alone(out, &self.checkpoints, None) };
         let ranks = Ranks::join()?;
-        let (rank, world) = ranks.numbers();
         let own = if ranks.is_first() { out.clone() } else { out.muted() };
-        let run = || {
-            let checkpoints = self.checkpoints.of_rank(rank, world)?;
-            if let Some(kept) =
-                checkpoints.checkpoints(Vec::new(), &own, None).filter(|_| self.checkpoints.resume)
-            {
-                ranks.settle(&kept)?;
+        let status = match self.as_rank(&ranks, strategy, &own) {
+            // The run goes on later: where it has stopped, all ranks have written their checkpoints.
+            Err(fault) if fault.is_stop() && ranks.have_stopped() => {
+                own.note(
+                    &format!("{fault}; go on with --resume"),
+                    || json!({"event": "stopped", "message": fault.to_string()}),
+                );
+                0
             }
-            self.alone(&own, &checkpoints, Some((&ranks, strategy)))
+            ended => ended.map_err(|fault| ranks.fault(fault))?,
         };
-        let status = run().map_err(|fault| ranks.fault(fault))?;
         ranks.finish()?;
         Ok(status)
     }
 
+    /// The run as one of several ranks.
+    fn as_rank(&self, ranks: &Ranks, strategy: &str, out: &Out) -> Outcome<u8> {
+        let (rank, world) = ranks.numbers();
+        let mut checkpoints = self.checkpoints.of_rank(rank, world)?;
+        let mut joined = Joined { ranks, strategy, folder: None, saved: None };
+        if let Some(folder) = &self.checkpoints.folder {
+            joined.folder = Some(folder);
+            if self.checkpoints.resume {
+                joined.saved = ranks.saved_by_others(folder)?;
+            }
+            signals::only_note();
+            let generation = Some(ranks.begin(folder)?);
+            checkpoints.of_rank = Some(OfRank { generation, stops: Some(Arc::new(ranks.stops())) });
+        }
+        let kept = checkpoints.checkpoints(Vec::new(), out, None);
+        if let Some(kept) = kept.filter(|_| self.checkpoints.resume && joined.saved.is_none()) {
+            ranks.settle(&kept)?;
+        }
+        self.alone(out, &checkpoints, Some(&joined))
+    }
+
     /// The run of this process, perhaps as one of several ranks.
-    fn alone(
-        &self,
-        out: &Out,
-        kept: &CheckpointArgs,
-        ranks: Option<(&Ranks, &str)>,
-    ) -> Outcome<u8> {
-        let writes = ranks.is_none_or(|(ranks, _)| ranks.is_first());
+    fn alone(&self, out: &Out, kept: &CheckpointArgs, joined: Option<&Joined<'_>>) -> Outcome<u8> {
+        let writes = joined.is_none_or(|joined| joined.ranks.is_first());
         kept.check(out)?;
         let state = State::new();
         let mut program = self.program.load_placed(&state)?;
@@ -157,10 +175,17 @@ impl Run {
         if let Some(epochs) = self.epochs {
             program = settings::with_epochs(&program, epochs)?;
         }
-        if let Some((ranks, strategy)) = ranks {
-            program = ranks.spread(&program, strategy)?;
+        let original = program.clone();
+        if let Some(joined) = joined {
+            program = joined.ranks.spread(&program, joined.strategy)?;
         }
         let fetched = Fetched::new(&program, &self.fetch)?;
+        let parts = parts_of(&program);
+        // Whoever gives and gets states knows whole ones.
+        let mut whole = program.clone();
+        for (name, ty) in &parts {
+            whole.states.entry(name.clone()).and_modify(|decl| decl.ty = *ty);
+        }
         if let Some(path) = &self.output {
             check_output(path, fetched.names.len())?;
         }
@@ -176,12 +201,19 @@ impl Run {
         }
         let mut feeds = Feeds::read(&program, &self.feeds)?;
         if let Some(path) = &self.load {
-            given.extend(settings::load(&program, path, &state, out)?);
+            given.extend(settings::load(&whole, path, &state, out)?);
         }
-        given.extend(settings::set(&program, &self.set, &state, &mut feeds)?);
+        given.extend(settings::set(&whole, &self.set, &state, &mut feeds)?);
+        if let Some(joined) = joined {
+            joined.cut(&parts, &state)?;
+        }
         let inputs = feeds.in_order(&program)?;
         self.common.settle()?;
         signals::check()?;
+        let adopted = kept.checkpoints(Vec::new(), out, None);
+        if let (Some(joined), Some(kept)) = (joined, &adopted) {
+            joined.adopt(&original, &program, &fetched, kept, self.fast, out)?;
+        }
 
         let journal = if writes { self.journal(kept, out)? } else { None };
         let began = Instant::now();
@@ -209,6 +241,12 @@ impl Run {
             }
         };
         let seconds = began.elapsed().as_secs_f64();
+        if let Some(joined) = joined {
+            let is_asked = |name: &str| {
+                self.save.is_some() || fetched.names.iter().any(|fetched| fetched == name)
+            };
+            joined.put_together(&parts, &state, is_asked)?;
+        }
         let tensors = fetched.tensors(&outputs, &state)?;
         if let Some(journal) = &journal {
             let is_number = |(_, x): &(&String, &Tensor)| x.numel() == 1 && x.dtype().is_float();
@@ -348,6 +386,83 @@ impl Run {
                 _ => Err(stopped("start again; --checkpoint DIR would have kept the work").into()),
             },
         }
+    }
+}
+
+/// The ranks that this process is one of, and how the program is spread over them.
+struct Joined<'a> {
+    ranks: &'a Ranks,
+    strategy: &'a str,
+    /// Where all ranks save the run.
+    folder: Option<&'a Path>,
+    /// What another number of ranks has saved there, if the run goes on from it.
+    saved: Option<Saved>,
+}
+
+impl Joined<'_> {
+    /// Cuts the states that were given: of some, each rank has a part.
+    fn cut(&self, parts: &BTreeMap<Arc<str>, Type>, state: &State) -> Outcome<()> {
+        for (name, cell) in state.cells() {
+            if let (Some(whole), Some(held)) = (parts.get(&name), cell.declaration())
+                && held.ty == *whole
+            {
+                cell.put(held.role, self.ranks.part(&state.tensor(&name)?)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts states together of which each rank has a part, one after another; rank 0 keeps them.
+    fn put_together(
+        &self,
+        parts: &BTreeMap<Arc<str>, Type>,
+        state: &State,
+        is_asked: impl Fn(&str) -> bool,
+    ) -> Outcome<()> {
+        let cells = state.cells();
+        for (name, whole) in parts.iter().filter(|(name, _)| is_asked(name)) {
+            let Some(cell) = cells.get(name) else { continue };
+            let tensor = self.ranks.whole(name, &state.tensor(name)?, whole)?;
+            if let Some(held) = cell.declaration().filter(|_| self.ranks.is_first()) {
+                cell.put(held.role, tensor);
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on with the checkpoints of another number of ranks, if there are any.
+    fn adopt(
+        &self,
+        original: &Program,
+        program: &Program,
+        fetched: &Fetched,
+        kept: &Checkpoints,
+        fast: bool,
+        out: &Out,
+    ) -> Outcome<()> {
+        let (Some(saved), Some(folder)) = (self.saved, self.folder) else { return Ok(()) };
+        let options = Options { fast, ..Options::default() };
+        let compiled = |program: &Program| -> Outcome<Program> {
+            let executor = Executor::with(program, &fetched.outputs(), State::new(), &options)?;
+            Ok(executor.compiled().program.clone())
+        };
+        let of_ranks = |n: usize| compiled(&ranks::spread(original, self.strategy, Some(n))?);
+        let programs =
+            Programs { then: of_ranks(saved.world)?, alone: of_ranks(1)?, now: compiled(program)? };
+        let again = self.ranks.adopt(folder, saved, &programs, kept)?;
+        let (_, world) = self.ranks.numbers();
+        let mut text = format!(
+            "the run of {} ranks goes on with {world}, after step {}",
+            saved.world, saved.step
+        );
+        if again > 0 {
+            text += &format!("; {again} batches of the pass come once more");
+        }
+        out.note(
+            &text,
+            || json!({"event": "ranks", "before": saved.world, "now": world, "again": again}),
+        );
+        Ok(())
     }
 }
 

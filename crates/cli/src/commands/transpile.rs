@@ -14,15 +14,19 @@ use crate::ranks;
 /// Write the program that each of several ranks runs.
 ///
 /// The program of one process becomes one with exchanges: gradients are averaged over the ranks, and each reads its part
-/// of the data. It is the same for all ranks and for any number of them. `fluvial run --dist` does it by itself.
+/// of the data. It is the same for all ranks. `fluvial run --dist` does it by itself.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Transpile {
     #[command(flatten)]
     program: ProgramArgs,
-    /// How it is spread over the ranks: `dp`, data parallel.
+    /// How it is spread over the ranks: `dp`, data parallel; `zero1`, each has a part of what the optimizer remembers; `zero3`,
+    /// and a part of the parameters.
     #[arg(long, value_name = "HOW", default_value = "dp")]
     dist: String,
+    /// For how many ranks; `dp` need not know.
+    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    world: Option<u32>,
     /// The folder for `trainer.flb`, and `trainer.fl` for people.
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
@@ -30,12 +34,13 @@ pub struct Transpile {
 
 const EXAMPLES: &str = "Examples:
   fluvial transpile train.flb --dist dp -o out/
+  fluvial transpile train.flb --dist zero1 -n 4 -o out/
   mpirun -n 2 fluvial run train.flb --dist dp";
 
 impl Transpile {
     pub fn run(&self, out: &Out) -> Outcome<u8> {
         let program = self.program.load_placed(&State::new())?;
-        let spread = ranks::spread(&program, &self.dist)?;
+        let spread = ranks::spread(&program, &self.dist, self.world.map(|n| n as usize))?;
         std::fs::create_dir_all(&self.output).map_err(|error| fault::file(&self.output, error))?;
         for name in ["trainer.flb", "trainer.fl"] {
             let path = self.output.join(name);

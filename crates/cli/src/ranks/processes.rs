@@ -1,13 +1,18 @@
 //! This process as one of several, through MPI.
 
+use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use fluvial::core::{Error, ErrorKind, Program, Result, Tensor};
-use fluvial::dist::{self, Broken, Comm, Mpi};
+use fluvial::core::{Error, ErrorKind, Program, Result, Tensor, Type};
+use fluvial::dist::{self, Broken, Comm, Mpi, Reduction};
 use fluvial::runtime::Checkpoints;
 
+use super::generation::{self, Generation};
+use super::resumed::{self, Programs, Saved};
 use super::{folders, spread};
 use crate::fault::{Fault, Outcome, usage};
+use crate::signals;
 
 /// The launcher belongs to another library.
 const MISMATCH: u8 = 3;
@@ -21,6 +26,8 @@ const DISAGREE: u8 = 6;
 /// This process as one of several ranks.
 pub struct Ranks {
     mpi: Arc<Mpi>,
+    /// A signal has come to one of them, and all have stopped.
+    stopped: Arc<AtomicBool>,
 }
 
 impl Ranks {
@@ -35,7 +42,7 @@ impl Ranks {
         let found = dist::find(&folders()).map_err(|error| Fault::with(error, NO_LIBRARY))?;
         let mpi = Arc::new(Mpi::init(found).map_err(|error| Fault::with(error, MISMATCH))?);
         dist::set_default(Some(mpi.clone()));
-        Ok(Ranks { mpi })
+        Ok(Ranks { mpi, stopped: Arc::default() })
     }
 
     /// Whether this is the rank that writes.
@@ -64,9 +71,94 @@ impl Ranks {
         }
     }
 
+    /// Begins another start of the run in a folder: earlier ones that still run write no more.
+    pub fn begin(&self, folder: &Path) -> Outcome<Generation> {
+        let known = i64::try_from(generation::latest(folder)?).unwrap_or(i64::MAX - 1);
+        let all = self.mpi.all_reduce(Tensor::from_slice(&[known], &[1])?, Reduction::Max)?;
+        let number = all.to_vec::<i64>()?[0].unsigned_abs() + 1;
+        Ok(Generation::begin(folder, number)?)
+    }
+
+    /// What finds out before a step whether all ranks stop there: if a signal has come to one of them.
+    pub fn stops(&self) -> impl Fn() -> Result<bool> + Send + Sync + 'static {
+        let (mpi, stopped) = (self.mpi.clone(), self.stopped.clone());
+        move || {
+            let own = Tensor::from_slice(&[i32::from(signals::has_arrived())], &[1])?;
+            let any = mpi.all_reduce(own, Reduction::Max)?.to_vec::<i32>()?[0] != 0;
+            stopped.store(any, Ordering::Relaxed);
+            Ok(any)
+        }
+    }
+
+    /// Whether all ranks have stopped, as a signal has asked for.
+    pub fn have_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
+    /// If the latest checkpoints of the run are of another number of ranks: these.
+    pub fn saved_by_others(&self, folder: &Path) -> Outcome<Option<Saved>> {
+        let (_, world) = self.numbers();
+        let own = if self.is_first() { resumed::latest(folder, world) } else { Ok(None) };
+        let numbers = match &own {
+            Ok(Some(saved)) if saved.world != world => [saved.world as i64, saved.step as i64],
+            Ok(_) => [0, 0],
+            Err(_) => [-1, 0],
+        };
+        let told = self.mpi.broadcast(Tensor::from_slice(&numbers, &[2])?, 0)?.to_vec::<i64>()?;
+        match told[..] {
+            [0, _] => Ok(None),
+            [world, step] if world > 0 => {
+                Ok(Some(Saved { world: world as usize, step: step.unsigned_abs() }))
+            }
+            _ => {
+                own?;
+                Err(Error::state("rank 0 cannot go on; see what it has written").into())
+            }
+        }
+    }
+
+    /// Goes on with the run of another number of ranks. Gives how many batches come once more.
+    pub fn adopt(
+        &self,
+        folder: &Path,
+        saved: Saved,
+        programs: &Programs,
+        own: &Checkpoints,
+    ) -> Outcome<u64> {
+        let again = resumed::adopt(folder, saved, programs, self.numbers(), own)?;
+        self.mpi.barrier()?;
+        if self.is_first() {
+            resumed::forget(folder, saved.world);
+        }
+        Ok(again)
+    }
+
+    /// The whole values of states of which each rank has a part, on all ranks.
+    pub fn whole(&self, name: &str, part: &Tensor, whole: &Type) -> Result<Tensor> {
+        let sizes = whole
+            .sizes()
+            .ok_or_else(|| Error::internal(format!("the sizes of `{name}` should be known")))?;
+        let all = self.mpi.all_gather(part.clone())?;
+        all.slice(0, 0, sizes.iter().product(), 1)?.contiguous()?.reshape(&sizes)
+    }
+
+    /// The part of this rank.
+    pub fn part(&self, whole: &Tensor) -> Result<Tensor> {
+        let (rank, world) = self.numbers();
+        let length = whole.numel().div_ceil(world);
+        let flat = whole.contiguous()?.reshape(&[whole.numel()])?;
+        let first = (rank * length).min(whole.numel());
+        let count = length.min(whole.numel() - first);
+        let mut part = Tensor::zeros(whole.dtype(), &[length])?;
+        let own = flat.slice(0, first, count, 1)?.contiguous()?;
+        let bytes = own.as_bytes().unwrap_or(&[]);
+        part.as_bytes_mut()?[..bytes.len()].copy_from_slice(bytes);
+        Ok(part)
+    }
+
     /// The program that each rank runs. An error if ranks have different ones.
     pub fn spread(&self, program: &Program, strategy: &str) -> Outcome<Program> {
-        let program = spread(program, strategy)?;
+        let program = spread(program, strategy, Some(self.mpi.world()))?;
         let own = Tensor::from_slice(&[program.fingerprint() as i64], &[1])?;
         let all = self.mpi.all_gather(own)?.to_vec::<i64>()?;
         match all.iter().position(|other| *other != all[0]) {

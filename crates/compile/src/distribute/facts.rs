@@ -52,6 +52,8 @@ pub(super) struct Plan {
     pub inner: BTreeMap<usize, Vec<Plan>>,
     /// Loops over readers of which each rank reads a part.
     pub sharded: BTreeSet<usize>,
+    /// Calls with blocks that not all ranks run alike.
+    pub apart: BTreeSet<usize>,
     /// What has to be so of its values.
     wants: BTreeMap<ValueId, Want>,
     /// By result: whether it is averaged.
@@ -254,7 +256,7 @@ impl Planner<'_> {
     ) -> Result<Vec<Fact>> {
         let (outs, plans) = match call.op.carries() {
             Some(carries) => self.of_loop(call, index, inputs, carries, plan, strict)?,
-            None => self.of_branches(call, inputs, strict)?,
+            None => self.of_branches(call, index, inputs, plan, strict)?,
         };
         plan.exchanges |= plans.iter().any(|inner| inner.exchanges || !inner.averaged.is_empty());
         plan.draws |= plans.iter().any(|inner| inner.draws);
@@ -324,6 +326,9 @@ impl Planner<'_> {
             if ends_apart && inner.waits() {
                 return Err(apart(call, "a loop whose end depends on the data of the rank"));
             }
+            if ends_apart {
+                plan.apart.insert(index);
+            }
             let any = carried.iter().chain(&captures).any(|fact| fact.varies) || field.varies;
             let rest = Fact { varies: any, ..Fact::default() };
             let head = std::iter::repeat_n(Fact::default(), outputs);
@@ -336,7 +341,9 @@ impl Planner<'_> {
     fn of_branches(
         &self,
         call: &Call,
+        index: usize,
         inputs: &[Fact],
+        plan: &mut Plan,
         strict: bool,
     ) -> Result<(Vec<Fact>, Vec<Plan>)> {
         let mut plans = Vec::new();
@@ -354,6 +361,9 @@ impl Planner<'_> {
         let may_fail = n_params == inputs.len() && call.op.fails(&[]).is_some();
         if strict && (chosen || may_fail) && plans.iter().any(Plan::waits) {
             return Err(apart(call, "a branch that depends on the data of the rank"));
+        }
+        if chosen || may_fail {
+            plan.apart.insert(index);
         }
         let blocks = call.op.blocks();
         let result = |place: usize| {

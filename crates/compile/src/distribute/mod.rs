@@ -7,23 +7,31 @@
 //! at the user's line, and so is an exchange that only some ranks would reach.
 //!
 //! - `facts`: what varies, and what has to be averaged. `rewrite`: the program with it.
+//! - `forms`: which values are cut into parts, where ranks share states among them. `parts`: the program with it.
 
 mod facts;
+mod forms;
+mod parts;
 mod rewrite;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use fluvial_core::structural::Assign;
-use fluvial_core::{Block, Error, Phase, Program, Result, Role, Type, verify};
-use fluvial_ops::ranks::BroadcastFrom;
+use fluvial_core::{Block, Error, Phase, Program, Result, Role, StateDecl, Type, verify};
+use fluvial_ops::ranks::{BroadcastFrom, OwnPart};
 
-use facts::{Fact, Planner, Want};
+use facts::{Fact, Plan, Planner, Want};
+use forms::can_be_cut;
+use parts::{Cut, with_parts};
 
 /// How a program is spread over ranks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Distribution {
     /// What each rank has.
     pub strategy: Strategy,
+    /// For how many ranks. Strategies that cut states into parts need to know.
+    pub world: Option<usize>,
     /// Gradients are averaged together until they have so many bytes.
     pub bucket: usize,
     /// The first of them are, until they have so many, so that the exchange begins early.
@@ -35,19 +43,50 @@ pub struct Distribution {
 pub enum Strategy {
     /// All ranks have all states, and a part of the data (data parallel).
     DataParallel,
+    /// As data parallel, but of what optimizers remember each rank has a part: gradients are averaged part by part, each
+    /// rank updates its part of the parameters, and these are put together.
+    ShardedOptimizer,
+    /// As before, and each rank has a part of the parameters, too: they are put together where they are used.
+    Sharded,
 }
 
 impl Strategy {
+    /// All of them.
+    pub const ALL: [Strategy; 3] =
+        [Strategy::DataParallel, Strategy::ShardedOptimizer, Strategy::Sharded];
+
+    /// The name on command lines.
+    pub fn name(self) -> &'static str {
+        match self {
+            Strategy::DataParallel => "dp",
+            Strategy::ShardedOptimizer => "zero1",
+            Strategy::Sharded => "zero3",
+        }
+    }
+
+    /// Whether states of this role are cut into parts.
+    fn cuts(self, role: Role) -> bool {
+        match self {
+            Strategy::DataParallel => false,
+            Strategy::ShardedOptimizer => role == Role::Optimizer,
+            Strategy::Sharded => matches!(role, Role::Optimizer | Role::Parameter),
+        }
+    }
+
     /// The strategy of that name; an error that lists them.
     pub fn parse(name: &str) -> Result<Strategy> {
+        if let Some(found) = Strategy::ALL.into_iter().find(|known| known.name() == name) {
+            return Ok(found);
+        }
+        let known = Strategy::ALL.map(Strategy::name).join("`, `");
+        let remedy = format!("use one of `{known}`");
         match name {
-            "dp" => Ok(Strategy::DataParallel),
-            "zero1" | "zero3" | "ps" | "pipeline" | "tp" => {
+            "ps" | "pipeline" | "tp" => {
                 Err(Error::argument(format!("programs are not spread by `{name}` yet"))
-                    .remedy("use `dp`"))
+                    .remedy(remedy))
             }
             _ => Err(Error::argument(format!("there is no way `{name}` to spread a program"))
-                .remedy("use `dp`")),
+                .remedy(remedy)),
         }
     }
 }
@@ -55,18 +94,24 @@ impl Strategy {
 impl Distribution {
     /// With buckets of the usual sizes.
     pub fn new(strategy: Strategy) -> Distribution {
-        Distribution { strategy, bucket: 25 << 20, first_bucket: 1 << 20 }
+        Distribution { strategy, world: None, bucket: 25 << 20, first_bucket: 1 << 20 }
+    }
+
+    /// For so many ranks.
+    #[must_use]
+    pub fn world(mut self, world: usize) -> Distribution {
+        self.world = Some(world);
+        self
     }
 }
 
-/// The program that each rank runs. It is the same for all of them, and for any number.
+/// The program that each rank runs. It is the same for all of them and, unless states are cut into parts, for any number.
 ///
 /// Loops over readers that train read the part of their rank. Gradients are averaged over the ranks, and so are buffers (the
 /// statistics of batch norm) and numbers among the outputs. First values of states are those of rank 0. Draws of random
 /// numbers differ from rank to rank, while the state that they come from stays the same.
 pub fn distribute(program: &Program, options: &Distribution) -> Result<Program> {
     verify(program)?;
-    let Strategy::DataParallel = options.strategy;
     let role = |name: &str| program.states.get(name).map(|decl| decl.role);
     if !program.assigned().iter().any(|name| role(name) == Some(Role::Parameter)) {
         return Err(Error::program("the program trains nothing: it assigns no parameter")
@@ -74,14 +119,60 @@ pub fn distribute(program: &Program, options: &Distribution) -> Result<Program> 
     }
     let parameters = program.states.values().filter(|decl| decl.role == Role::Parameter);
     let parameters: Vec<Type> = parameters.map(|decl| decl.ty).collect();
-    let planner = Planner { states: &program.states, parameters: &parameters };
-    let feeds = vec![Fact { varies: true, ..Fact::default() }; program.main.n_params];
-    let wanted = vec![Want::Number; program.main.results.len()];
-    let plan = planner.plan(&program.main, &feeds, &wanted)?;
+    let plan = planned(program, &parameters)?;
     let main = rewrite::rewritten(&program.main, &plan, options)?;
     let spread = Program { main, startup: with_first_values(&program.startup)?, ..program.clone() };
     verify(&spread)?;
-    Ok(spread)
+    match options.strategy {
+        Strategy::DataParallel => Ok(spread),
+        _ => in_parts(&spread, options, &parameters),
+    }
+}
+
+/// The program of data parallel ranks, with states that are cut into parts.
+fn in_parts(spread: &Program, options: &Distribution, parameters: &[Type]) -> Result<Program> {
+    let name = options.strategy.name();
+    let Some(parts) = options.world.filter(|world| *world > 0) else {
+        return Err(Error::argument(format!("`{name}` cuts states into parts, one for each rank"))
+            .remedy("say for how many ranks"));
+    };
+    let assigned = spread.assigned();
+    let is_cut = |(name, decl): &(&Arc<str>, &StateDecl)| {
+        options.strategy.cuts(decl.role)
+            && assigned.contains(name)
+            && can_be_cut(&decl.ty)
+            && parameters.contains(&decl.ty)
+    };
+    let states = spread.states.iter().filter(is_cut).map(|(name, _)| name.clone()).collect();
+    let plan = planned(spread, parameters)?;
+    let cut = Cut { parts, first: 0, bucket: options.bucket };
+    let program = with_parts(spread, &plan, &states, cut)?;
+    verify(&program)?;
+    Ok(program)
+}
+
+/// The states that a spread program has parts of: by name, the type of the whole. Its startup block says so.
+pub fn parts_of(program: &Program) -> BTreeMap<Arc<str>, Type> {
+    let startup = &program.startup;
+    let mut found = BTreeMap::new();
+    for call in &startup.calls {
+        let (Some(assign), Some(&id)) = (call.op.downcast::<Assign>(), call.inputs.first()) else {
+            continue;
+        };
+        let maker = startup.calls.iter().find(|other| other.outputs().contains(&id));
+        if let Some(maker) = maker.filter(|maker| maker.op.downcast::<OwnPart>().is_some()) {
+            found.insert(assign.state.clone(), startup.types[maker.inputs[0] as usize]);
+        }
+    }
+    found
+}
+
+/// What varies from rank to rank in a program.
+fn planned(program: &Program, parameters: &[Type]) -> Result<Plan> {
+    let planner = Planner { states: &program.states, parameters };
+    let feeds = vec![Fact { varies: true, ..Fact::default() }; program.main.n_params];
+    let wanted = vec![Want::Number; program.main.results.len()];
+    planner.plan(&program.main, &feeds, &wanted)
 }
 
 /// First values come from rank 0.

@@ -26,6 +26,7 @@ pub(crate) struct Numbers {
     pub min: usize,
     pub status_ignore: usize,
     pub thread_serialized: i32,
+    pub any_source: i32,
 }
 
 /// By which names Open MPI has its handles, in the order of the fields of [`Numbers`].
@@ -56,6 +57,7 @@ pub(crate) const MPICH: Numbers = Numbers {
     min: 0x5800_0002,
     status_ignore: 1,
     thread_serialized: 2,
+    any_source: -2,
 };
 
 /// Those of the standard.
@@ -72,6 +74,7 @@ pub(crate) const STANDARD: Numbers = Numbers {
     min: 0x22,
     status_ignore: 0,
     thread_serialized: 2048,
+    any_source: -1,
 };
 
 impl Numbers {
@@ -91,6 +94,7 @@ impl Numbers {
             min,
             status_ignore: 0,
             thread_serialized: 2,
+            any_source: -1,
         }
     }
 }
@@ -99,14 +103,14 @@ impl Numbers {
 mod tests {
     use super::*;
 
-    /// The text behind a `#define` or an entry of an enum, without brackets and casts.
+    /// The text behind a `#define` or an entry of an enum, without brackets, signs and casts.
     fn defined(header: &str, name: &str) -> Option<usize> {
         let line = header.lines().find_map(|line| {
             let mut words = line.trim().trim_start_matches("#define").split_whitespace();
             (words.next()? == name).then(|| line.to_string())
         })?;
         let value = line.split_once(name)?.1.split("/*").next()?.replace('=', " ");
-        let number = value.split([')', ' ', ',', '(']).rfind(|word| {
+        let number = value.split([')', ' ', ',', '(', '-']).rfind(|word| {
             word.starts_with("0x") || word.chars().all(|c| c.is_ascii_digit()) && !word.is_empty()
         })?;
         match number.strip_prefix("0x") {
@@ -116,6 +120,7 @@ mod tests {
     }
 
     fn check(header: &str, numbers: &Numbers) {
+        assert!(numbers.any_source < 0, "it is no rank");
         let expected = [
             ("MPI_COMM_WORLD", numbers.comm_world),
             ("MPI_ERRORS_RETURN", numbers.errors_return),
@@ -129,6 +134,7 @@ mod tests {
             ("MPI_MIN", numbers.min),
             ("MPI_STATUS_IGNORE", numbers.status_ignore),
             ("MPI_THREAD_SERIALIZED", numbers.thread_serialized as usize),
+            ("MPI_ANY_SOURCE", numbers.any_source.unsigned_abs() as usize),
         ];
         for (name, number) in expected {
             assert_eq!(defined(header, name), Some(number), "{name}");
@@ -158,6 +164,7 @@ mod tests {
                         assert!(header.contains(&format!("{symbol};")), "{symbol}");
                     }
                     assert_eq!(defined(&header, "MPI_IN_PLACE"), Some(1));
+                    assert_eq!(defined(&header, "MPI_ANY_SOURCE"), Some(1));
                     let levels = header.split_once("MPI_THREAD_SINGLE").map(|(_, rest)| rest);
                     let names: Vec<&str> =
                         levels.unwrap_or("").split(',').map(str::trim).take(3).collect();

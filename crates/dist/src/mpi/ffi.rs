@@ -105,6 +105,10 @@ pub(crate) enum Job {
         from: c_int,
         tag: c_int,
     },
+    /// Of whatever rank.
+    RecvAny {
+        tag: c_int,
+    },
     Barrier,
 }
 
@@ -308,6 +312,10 @@ impl<H: Handle> Api<H> {
                 }
                 Job::Recv { from, tag } => {
                     (self.recv)(to, n(recv_bytes)?, byte, from, tag, comm, request)
+                }
+                Job::RecvAny { tag } => {
+                    let any = self.numbers.any_source;
+                    (self.recv)(to, n(recv_bytes)?, byte, any, tag, comm, request)
                 }
                 Job::Barrier => (self.barrier)(comm, request),
             }

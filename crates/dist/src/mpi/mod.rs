@@ -273,6 +273,13 @@ impl Comm for Mpi {
         })
     }
 
+    fn recv_any(&self, like: Tensor, tag: u32) -> Result<Tensor> {
+        let job = Job::RecvAny { tag: is_tag(tag)? };
+        as_bytes_of(like, |like| {
+            self.exchange("recv", job, Tensor::zeros(DType::U8, &[1])?, like.copy()?)
+        })
+    }
+
     fn barrier(&self) -> Result<()> {
         let nothing = || Tensor::zeros(DType::U8, &[1]);
         self.agree("barrier", &nothing()?, 0)?;

@@ -50,6 +50,10 @@ impl Op for AdamUpdate {
         eval_by_over(self, inputs)
     }
 
+    fn is_by_element(&self) -> bool {
+        true
+    }
+
     fn n_over(&self, n_inputs: usize) -> usize {
         (self.n_lists() - 1) * n_params(n_inputs, self.n_lists(), 3)
     }

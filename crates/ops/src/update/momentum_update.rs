@@ -39,6 +39,10 @@ impl Op for MomentumUpdate {
         eval_by_over(self, inputs)
     }
 
+    fn is_by_element(&self) -> bool {
+        true
+    }
+
     fn n_over(&self, n_inputs: usize) -> usize {
         2 * n_params(n_inputs, 3, 2)
     }

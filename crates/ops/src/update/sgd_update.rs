@@ -33,6 +33,10 @@ impl Op for SgdUpdate {
         eval_by_over(self, inputs)
     }
 
+    fn is_by_element(&self) -> bool {
+        true
+    }
+
     fn n_over(&self, n_inputs: usize) -> usize {
         n_params(n_inputs, 2, 1)
     }

@@ -3,6 +3,8 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
+use fluvial_core::{Block, Error, Ranks};
+
 use super::Checkpoints;
 use crate::executor::Executor;
 use crate::plan::Trip;
@@ -21,6 +23,10 @@ pub(super) struct Due<'a> {
     last: Cell<(u64, Instant)>,
     /// Whether the last one failed.
     has_failed: Cell<bool>,
+    /// Whether all ranks stop here.
+    pub(super) stops: Cell<bool>,
+    /// Why they could not agree on it.
+    pub(super) fault: Cell<Option<Error>>,
 }
 
 impl<'a> Due<'a> {
@@ -39,6 +45,8 @@ impl<'a> Due<'a> {
             is_begun: Cell::new(resumed.is_some()),
             last: Cell::new((step, Instant::now())),
             has_failed: Cell::new(false),
+            stops: Cell::new(false),
+            fault: Cell::new(None),
         }
     }
 
@@ -53,6 +61,20 @@ impl<'a> Due<'a> {
         }
         if self.is_begun.replace(true) {
             self.step.set(self.step.get() + 1);
+        }
+        if let Some(together) = &self.checkpoints.together
+            && trip.step.op.blocks().iter().any(|block| exchanges(block))
+        {
+            match together() {
+                Ok(stops) => self.stops.set(stops),
+                Err(fault) => {
+                    self.fault.set(Some(fault));
+                    return true;
+                }
+            }
+            if self.stops.get() {
+                return true;
+            }
         }
         let (step, time) = self.last.get();
         let by_steps = self.checkpoints.steps.is_some_and(|n| self.step.get() >= step + n);
@@ -73,8 +95,16 @@ impl<'a> Due<'a> {
     }
 }
 
+/// Whether ranks wait for one another in the block: then all of them run it alike.
+fn exchanges(block: &Block) -> bool {
+    block.calls.iter().any(|call| {
+        matches!(call.op.ranks(), Some(Ranks::Agree | Ranks::Exchange))
+            || call.op.blocks().iter().any(|block| exchanges(block))
+    })
+}
+
 /// Whether a loop over a reader stands in the block.
-fn reads(block: &fluvial_core::Block) -> bool {
+fn reads(block: &Block) -> bool {
     block
         .calls
         .iter()

@@ -106,6 +106,13 @@ impl Checkpoints {
         Ok(found)
     }
 
+    /// Puts a checkpoint of another run, or of another number of ranks, into the folder, for a run that goes on from it.
+    pub fn adopt(&self, checkpoint: &Checkpoint) -> Result<PathBuf> {
+        let _claim = self.claim()?;
+        self.forget_after(None)?;
+        self.write(checkpoint)
+    }
+
     /// Removes the checkpoints after a step; all of them, if there is none to keep.
     pub fn forget_after(&self, step: Option<u64>) -> Result<()> {
         for (own, path) in self.list()? {
@@ -171,6 +178,9 @@ impl Checkpoints {
     /// Writes a checkpoint, then removes the oldest ones of the run, unless too few whole ones would be left.
     pub(super) fn write(&self, checkpoint: &Checkpoint) -> Result<PathBuf> {
         let path = self.folder.join(format!("step-{:012}.safetensors", checkpoint.step));
+        if let Some(may) = &self.guard {
+            may()?;
+        }
         checkpoint.write(&path)?;
         let all = self.list()?;
         if all.len() <= self.keep {
