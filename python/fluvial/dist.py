@@ -45,6 +45,7 @@ __all__ = [
     "barrier",
     "broadcast",
     "describe",
+    "end_of_steps",
     "finish",
     "init",
     "is_first",
@@ -53,6 +54,7 @@ __all__ = [
     "reduce_scatter",
     "send",
     "spawn",
+    "to_servers",
     "transpile",
     "world",
 ]
@@ -189,6 +191,47 @@ def transpile(program: Program, how: str = "dp", *, world: int | None = None, bu
         1
     """
     return _core.dist_transpile(program, how, _core.dist_ranks()[1] if world is None else world, int(bucket_mb * (1 << 20)))
+
+
+def to_servers(
+    program: Program, trainers: int, servers: int = 1, *, until_closed: bool = False, bucket_mb: float = 25.0
+) -> tuple[Program, Program]:
+    """The programs of trainers, the first ranks, and of parameter servers, the last ones. Trainers compute gradients and send
+    them; servers keep parameters and what the optimizer remembers, in parts, update when all trainers have sent theirs, and
+    send parameters back. The numbers are those of `transpile(program)`. Outputs are each trainer's own.
+
+    Args:
+        program: The program of a training.
+        trainers: How many ranks are trainers.
+        servers: How many are parameter servers.
+        until_closed: For a program of one step: whether servers run theirs once, for all steps, until trainers call
+            `end_of_steps`. Else both run theirs equally often. A program with a loop over its data says when it is over.
+        bucket_mb: Gradients are sent together until they have so many megabytes.
+
+    Example:
+        >>> layer = fl.nn.Linear(2, 1)
+        >>> optimizer = fl.optimizer.Adam(layer.parameters(), 0.1)
+        >>> def step(x):
+        ...     loss = fl.mean(layer(x))
+        ...     optimizer.minimize(loss)
+        ...     return loss
+        >>> trainer, server = fl.dist.to_servers(fl.build(step, {"x": "f32[4, 2]"}), trainers=2)
+        >>> "push_parts" in str(trainer), "collect_parts" in str(server), "adam_update" in str(trainer)
+        (True, True, False)
+    """
+    if trainers < 1 or servers < 1:
+        raise fault(ValueError, f"{trainers} trainers and {servers} servers do nothing", "use one of each at least")
+    return _core.dist_served(program, (trainers, servers), (until_closed, True), int(bucket_mb * (1 << 20)))
+
+
+def end_of_steps(trainers: int, servers: int = 1) -> None:
+    """Tells parameter servers that this trainer makes no further step; they end when all trainers have said so.
+
+    Args:
+        trainers: How many ranks are trainers.
+        servers: How many are parameter servers.
+    """
+    _core.dist_end_of_steps(trainers, servers)
 
 
 def spawn(f: Callable[..., Result], world: int, *args: Any) -> list[Result]:

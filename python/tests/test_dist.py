@@ -97,6 +97,34 @@ def test_states_in_parts_give_the_same_bits(options):
     assert same(whole[0][1], cut[0][1]) and same(whole[0][1], cut[1][1])
 
 
+def test_parameter_servers_give_the_same_bits():
+    def run(rank, mode):
+        module = net()
+        opt = optimizer(module)
+
+        def step(x, y):
+            loss = fl.mse_loss(module(x), y)
+            opt.minimize(loss)
+            return loss
+
+        program = fl.build(step, {"x": "f32[batch, 4]", "y": "f32[batch, 1]"})
+        trainer, server = fl.dist.to_servers(program, 2, 2, until_closed=mode == "closed")
+        if rank >= 2:
+            for _ in range(1 if mode == "closed" else 5):
+                server()
+            return None
+        losses = [trainer(*rows((number * 2 + rank) * 6, 6)).item() for number in range(5)]
+        if mode == "closed":
+            fl.dist.end_of_steps(2, 2)
+        return losses, values(module)
+
+    whole = fl.dist.spawn(lambda rank: trained(rank, 2, 6, False, "program"), 2)
+    for mode in ("steps", "closed"):
+        first, second, *_ = fl.dist.spawn(run, 4, mode)
+        assert same(whole[0][1], first[1]) and same(first[1], second[1])
+        assert np.allclose(np.mean([first[0], second[0]], axis=0), whole[0][0], atol=1e-6)
+
+
 def test_parts_of_states():
     def run(rank):
         module = net()

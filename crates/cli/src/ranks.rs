@@ -3,22 +3,14 @@
 mod generation;
 mod processes;
 mod resumed;
+mod spread;
 
 use std::path::PathBuf;
-
-use fluvial::compile::{Distribution, Strategy, distribute};
-use fluvial::core::Program;
 
 pub use self::generation::Generation;
 pub use self::processes::Ranks;
 pub use self::resumed::{Programs, Saved, folder_of};
-use crate::fault::Outcome;
-
-/// The program that each of so many ranks runs.
-pub fn spread(program: &Program, strategy: &str, world: Option<usize>) -> Outcome<Program> {
-    let options = Distribution { world, ..Distribution::new(Strategy::parse(strategy)?) };
-    Ok(distribute(program, &options)?)
-}
+pub use self::spread::{SERVERS, Spread};
 
 /// Where libraries of MPI may be besides where the system looks: beside this program, and in the environment of Python.
 pub fn folders() -> Vec<PathBuf> {

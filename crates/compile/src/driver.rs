@@ -124,6 +124,7 @@ fn on_all_blocks(pass: &Pass, block: &Block, patches: &mut Patches) -> Result<Bl
 }
 
 /// The patches so far, and whether there may be more.
+#[derive(Default)]
 pub(crate) struct Patches {
     done: Vec<Patch>,
     max: Option<usize>,

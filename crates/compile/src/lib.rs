@@ -23,7 +23,9 @@ mod passes;
 mod pipeline;
 mod recompute;
 
-pub use distribute::{Distribution, Strategy, distribute, parts_of};
+pub use distribute::{
+    Distribution, Served, Sides, Strategy, distribute, distribute_to_servers, parts_of,
+};
 pub use driver::{Compiled, Options, Patch, compile};
 pub use fused::{Fused, OPS, Scalar};
 pub use fused_reduce::FusedReduce;

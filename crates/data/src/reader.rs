@@ -305,12 +305,13 @@ impl Reader {
     /// description serves all ranks of a run.
     #[must_use]
     pub fn shard_of_run(self) -> Reader {
-        self.then(Stage::ShardOfRun)
+        self.then(Stage::ShardOfRun { of: None })
     }
 
     /// Whether it gives a part of the data only.
     pub fn is_sharded(&self) -> bool {
-        let is_part = |stage: &Stage| matches!(stage, Stage::Shard { .. } | Stage::ShardOfRun);
+        let is_part =
+            |stage: &Stage| matches!(stage, Stage::Shard { .. } | Stage::ShardOfRun { .. });
         self.stages().iter().any(is_part)
     }
 
@@ -321,7 +322,19 @@ impl Reader {
             let stages = &mut Arc::make_mut(&mut self.0).stages;
             let ahead = stages.iter().rev().take_while(|stage| matches!(stage, Stage::Prefetch(_)));
             let at = stages.len() - ahead.count();
-            stages.insert(at, Stage::ShardOfRun);
+            stages.insert(at, Stage::ShardOfRun { of: None });
+        }
+        self
+    }
+
+    /// The same, where [`shard_of_run`](Reader::shard_of_run) stands for a part among the first `ranks` ranks only: the others
+    /// do not read.
+    #[must_use]
+    pub fn among(mut self, ranks: u64) -> Reader {
+        for stage in &mut Arc::make_mut(&mut self.0).stages {
+            if let Stage::ShardOfRun { of } = stage {
+                *of = Some(ranks);
+            }
         }
         self
     }

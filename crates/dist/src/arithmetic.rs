@@ -21,6 +21,12 @@ pub(crate) fn can_reduce(dtype: DType, how: Reduction) -> Result<()> {
     }
 }
 
+/// Contiguous tensors of one type, one of each rank and in their order, as one.
+pub fn reduced(parts: &[Tensor], how: Reduction) -> Result<Tensor> {
+    let (numel, dims) = parts.first().map_or((0, &[][..]), |first| (first.numel(), first.dims()));
+    reduce(parts, 0, numel, dims, how)
+}
+
 /// A part of the elements of all tensors, which have the same type, as one.
 pub(crate) fn reduce(
     parts: &[Tensor],

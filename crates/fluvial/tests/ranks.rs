@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use expect_test::{Expect, expect};
-use fluvial::compile::{Distribution, Strategy, distribute, parts_of};
+use fluvial::compile::{
+    Distribution, Served, Sides, Strategy, distribute, distribute_to_servers, parts_of,
+};
 use fluvial::data::Reader;
 use fluvial::data::reader::{Arrays, register_dataset};
 use fluvial::dist::{Comm, Threads};
@@ -149,9 +151,77 @@ fn parts_train_alike(program: &Program) -> Result<()> {
     Ok(())
 }
 
+/// Trainers and parameter servers, each as often as there are steps; feeds are those of the trainer.
+fn run_served(
+    served: &Served,
+    (trainers, servers): (usize, usize),
+    steps: usize,
+    feeds: impl Fn(usize, usize) -> Result<Vec<(&'static str, Tensor)>> + Sync,
+) -> Result<Vec<(States, Vec<f64>)>> {
+    Threads::run(trainers + servers, |comm| {
+        let is_trainer = comm.rank() < trainers;
+        let program = if is_trainer { &served.trainer } else { &served.server };
+        let state = State::new();
+        let executor = Executor::new(program, state.clone())?;
+        let mut losses = Vec::new();
+        for step in 0..steps {
+            let feeds = if is_trainer { feeds(step, comm.rank())? } else { Vec::new() };
+            let outputs = executor.run(&feeds)?;
+            losses.extend(outputs.first().map(|loss| loss.item::<f64>()).transpose()?);
+        }
+        Ok((states(&state)?, losses))
+    })
+}
+
+/// Compares what trainers and servers have in the end with the states of data parallel ranks.
+fn same_as_served(
+    expected: &States,
+    served: &Served,
+    ranks: &[(States, Vec<f64>)],
+    trainers: usize,
+) -> Result<()> {
+    let of_server = whole_states(&served.server, &ranks[trainers..])?;
+    let of_trainer = &ranks[0].0;
+    for (name, value) in expected {
+        let find = |states: &States| {
+            let found = states.iter().find(|(known, _)| known == name);
+            found.map(|(_, value)| value.clone())
+        };
+        let found = [find(of_trainer), find(&of_server)];
+        assert!(found.iter().any(Option::is_some), "{name} is nowhere");
+        for found in found.into_iter().flatten() {
+            assert!(found.bitwise_eq(value), "{name}: {found:?} and {value:?}");
+        }
+    }
+    Ok(())
+}
+
+/// Parameter servers give the bits of data parallel trainers, and trainers have nothing of what optimizers remember.
+fn servers_train_alike(program: &Program) -> Result<()> {
+    let whole = spread(program)?;
+    for (trainers, servers) in [(2, 1), (2, 2), (1, 2), (3, 2)] {
+        let served = distribute_to_servers(program, Sides::new(trainers, servers), 25 << 20)?;
+        let is_kept = |decl: &fluvial::core::StateDecl| decl.role == Role::Optimizer;
+        assert!(!served.trainer.states.values().any(is_kept), "{}", served.trainer);
+        let expected = run(&whole, trainers, 4, true)?;
+        let ranks = run_served(&served, (trainers, servers), STEPS, |step, rank| {
+            let (x, y) = rows((step * trainers + rank) * 4, 4)?;
+            Ok(vec![("x", x), ("y", y)])
+        })?;
+        for (step, expected) in expected[0].1.iter().enumerate() {
+            let own = ranks[..trainers].iter().map(|(_, losses)| losses[step]);
+            let mean = own.sum::<f64>() / trainers as f64;
+            assert!((mean - expected).abs() < 1e-12, "losses {mean} and {expected}");
+        }
+        same_as_served(&expected[0].0, &served, &ranks, trainers)?;
+    }
+    Ok(())
+}
+
 /// `n` ranks with a part of the batch each are one process with the whole batch.
 fn trains_alike(program: &Program) -> Result<()> {
     parts_train_alike(program)?;
+    servers_train_alike(program)?;
     let spread = spread(program)?;
     for (world, compiled) in [(2, true), (2, false), (3, true)] {
         let ranks = run(&spread, world, 4, compiled)?;
@@ -287,6 +357,10 @@ fn each_rank_reads_its_part() -> Result<()> {
         assert_eq!(parts[0].1, [ranks[0].1]);
         same_bits(&[ranks[0].0.clone(), whole_states(&cut, &parts)?]);
     }
+    let served = distribute_to_servers(&program, Sides::new(2, 2), 64)?;
+    let sides = run_served(&served, (2, 2), 1, |_, _| Ok(Vec::new()))?;
+    same_as_served(&ranks[0].0, &served, &sides, 2)?;
+    assert!(!served.trainer.states.keys().any(|name| name.starts_with("adam.m")));
     assert!(spread.to_string().contains(".batch(4, drop_last=true).shard().prefetch(2)"));
     Ok(())
 }

@@ -1,12 +1,16 @@
 //! Several ranks: see `fluvial.dist`.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fluvial::compile::{Distribution, Strategy, distribute};
+use fluvial::compile::{
+    Distribution, Sides, Strategy, distribute, distribute_to_servers, parts_of,
+};
 use fluvial::core::Error;
 use fluvial::dist::{self, Comm, Threads};
 use fluvial::ops::random::DrawingByRank;
+use fluvial::ops::ranks::Announce;
 use pyo3::prelude::*;
 
 use crate::program::Program;
@@ -127,6 +131,39 @@ fn dist_transpile(
     Program::new(py, Ok(spread))
 }
 
+/// The programs of trainers and of parameter servers: see `fl.dist.to_servers`.
+#[pyfunction]
+fn dist_served(
+    py: Python<'_>,
+    program: &Bound<'_, Program>,
+    sides: (usize, usize),
+    how: (bool, bool),
+    bucket: usize,
+) -> PyResult<(Program, Program)> {
+    let program = program.get().core(py)?;
+    let ((trainers, servers), (until_closed, broadcasts)) = (sides, how);
+    let sides = Sides { trainers, servers, until_closed, broadcasts };
+    let served = call::run_attached(py, || distribute_to_servers(&program, sides, bucket.max(1)))?;
+    Ok((Program::new(py, Ok(served.trainer))?, Program::new(py, Ok(served.server))?))
+}
+
+/// By state of which ranks have parts: the type of the whole.
+#[pyfunction]
+fn dist_parts(py: Python<'_>, program: &Bound<'_, Program>) -> PyResult<BTreeMap<String, String>> {
+    let program = program.get().core(py)?;
+    let parts = parts_of(&program).into_iter();
+    Ok(parts.map(|(name, ty)| (name.to_string(), ty.to_string())).collect())
+}
+
+/// Tells parameter servers that this trainer makes no further step.
+#[pyfunction]
+fn dist_end_of_steps(py: Python<'_>, trainers: usize, servers: usize) -> PyResult<()> {
+    call::run_long(py, || {
+        let op = Announce { trainers, servers, more: false };
+        fluvial::core::Op::eval(&op, &[], &[]).map(drop)
+    })
+}
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     // Other ranks may be threads that need the interpreter.
     dist::wait_by(|wait| Python::attach(|py| py.detach(wait)));
@@ -137,5 +174,8 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(dist_ranks, module)?)?;
     module.add_function(wrap_pyfunction!(dist_barrier, module)?)?;
     module.add_function(wrap_pyfunction!(dist_threads, module)?)?;
+    module.add_function(wrap_pyfunction!(dist_served, module)?)?;
+    module.add_function(wrap_pyfunction!(dist_parts, module)?)?;
+    module.add_function(wrap_pyfunction!(dist_end_of_steps, module)?)?;
     module.add_function(wrap_pyfunction!(dist_transpile, module)?)
 }

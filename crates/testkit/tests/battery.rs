@@ -698,8 +698,18 @@ fn ranks_all_to_all() {
 }
 
 #[test]
+fn ranks_announce() {
+    check_op("announce");
+}
+
+#[test]
 fn ranks_broadcast() {
     check_op("broadcast");
+}
+
+#[test]
+fn ranks_collect_parts() {
+    check_op("collect_parts");
 }
 
 #[test]
@@ -710,6 +720,16 @@ fn ranks_gather_parts() {
 #[test]
 fn ranks_own_part() {
     check_op("own_part");
+}
+
+#[test]
+fn ranks_pull_parts() {
+    check_op("pull_parts");
+}
+
+#[test]
+fn ranks_push_parts() {
+    check_op("push_parts");
 }
 
 #[test]
@@ -755,6 +775,16 @@ fn ranks_world() {
 #[test]
 fn ranks_send() {
     check_op("send");
+}
+
+#[test]
+fn ranks_serve_parts() {
+    check_op("serve_parts");
+}
+
+#[test]
+fn ranks_steps_left() {
+    check_op("steps_left");
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! `fluvial run`.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -8,8 +7,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use clap::Args;
-use fluvial::compile::{Options, parts_of};
-use fluvial::core::{Error, ErrorKind, Program, State, Tensor, Type};
+use fluvial::compile::Options;
+use fluvial::core::{Error, ErrorKind, Program, State, Tensor};
 use fluvial::data::files;
 use fluvial::kernels::threads;
 use fluvial::ops::set_printer;
@@ -27,7 +26,7 @@ use crate::limits::LimitArgs;
 use crate::out::Out;
 use crate::program::{ProgramArgs, is_standard};
 use crate::progress::Progress;
-use crate::ranks::{self, Programs, Ranks, Saved};
+use crate::ranks::{Programs, Ranks, SERVERS, Saved, Spread};
 use crate::table::{bytes, row, table};
 use crate::{names, observers, settings, signals, tensors};
 
@@ -57,10 +56,13 @@ pub struct Run {
     #[arg(long)]
     fast: bool,
     /// Spread the training over the ranks that `mpirun`, `srun` or `fluvial launch` has started: `dp`, data parallel;
-    /// `zero1`, each rank has a part of what the optimizer remembers; `zero3`, and a part of the parameters. Rank 0 shows
-    /// and writes.
+    /// `zero1`, each rank has a part of what the optimizer remembers; `zero3`, and a part of the parameters; `ps`, the last
+    /// ranks are parameter servers. Rank 0 shows and writes.
     #[arg(long, value_name = "HOW")]
     dist: Option<String>,
+    /// How many of the ranks are parameter servers; one by default.
+    #[arg(long, value_name = "K", requires = "dist", value_parser = clap::value_parser!(u32).range(1..))]
+    servers: Option<u32>,
     /// Number of epochs: how often loops over readers go through their data.
     #[arg(long, value_name = "N")]
     epochs: Option<u32>,
@@ -148,15 +150,23 @@ impl Run {
     fn as_rank(&self, ranks: &Ranks, strategy: &str, out: &Out) -> Outcome<u8> {
         let (rank, world) = ranks.numbers();
         let mut checkpoints = self.checkpoints.of_rank(rank, world)?;
-        let mut joined = Joined { ranks, strategy, folder: None, saved: None };
+        let servers = self.servers;
+        let mut joined = Joined { ranks, strategy, servers, folder: None, saved: None };
         if let Some(folder) = &self.checkpoints.folder {
             joined.folder = Some(folder);
             if self.checkpoints.resume {
                 joined.saved = ranks.saved_by_others(folder)?;
             }
-            signals::only_note();
-            let generation = Some(ranks.begin(folder)?);
-            checkpoints.of_rank = Some(OfRank { generation, stops: Some(Arc::new(ranks.stops())) });
+            let mut of_rank = OfRank { generation: Some(ranks.begin(folder)?), stops: None };
+            if strategy != SERVERS {
+                signals::only_note();
+                of_rank.stops = Some(Arc::new(ranks.stops()));
+            } else if let Some(saved) = joined.saved {
+                let what =
+                    format!("{} ranks have saved the run, but there are {world}", saved.world);
+                return Err(usage(what, "with parameter servers, go on with as many ranks"));
+            }
+            checkpoints.of_rank = Some(of_rank);
         }
         let kept = checkpoints.checkpoints(Vec::new(), out, None);
         if let Some(kept) = kept.filter(|_| self.checkpoints.resume && joined.saved.is_none()) {
@@ -176,21 +186,23 @@ impl Run {
             program = settings::with_epochs(&program, epochs)?;
         }
         let original = program.clone();
-        if let Some(joined) = joined {
-            program = joined.ranks.spread(&program, joined.strategy)?;
-        }
-        let fetched = Fetched::new(&program, &self.fetch)?;
-        let parts = parts_of(&program);
+        let spread = joined.map(|joined| joined.spread(&program)).transpose()?;
+        let rank = joined.map_or(0, |joined| joined.ranks.numbers().0);
+        let is_server = spread.as_ref().is_some_and(|spread| spread.is_server(rank));
         // Whoever gives and gets states knows whole ones.
         let mut whole = program.clone();
-        for (name, ty) in &parts {
-            whole.states.entry(name.clone()).and_modify(|decl| decl.ty = *ty);
+        if let Some(spread) = &spread {
+            (program, whole) = (spread.program(rank).clone(), spread.whole());
         }
+        let fetched = match is_server {
+            true => Fetched { names: Vec::new(), is_output: Vec::new() },
+            false => Fetched::new(&program, &self.fetch)?,
+        };
         if let Some(path) = &self.output {
             check_output(path, fetched.names.len())?;
         }
         if let Some(path) = &self.save {
-            check_output(path, program.states.len())?;
+            check_output(path, whole.states.len())?;
         }
         // What is written at the end is lost if it cannot be.
         let written = [&self.output, &self.save, &self.profile].into_iter().flatten();
@@ -199,15 +211,15 @@ impl Run {
                 error.note("nothing was run").remedy("give a place that can be written to")
             })?;
         }
-        let mut feeds = Feeds::read(&program, &self.feeds)?;
+        let mut feeds = Feeds::read(&whole, &self.feeds)?;
         if let Some(path) = &self.load {
             given.extend(settings::load(&whole, path, &state, out)?);
         }
         given.extend(settings::set(&whole, &self.set, &state, &mut feeds)?);
-        if let Some(joined) = joined {
-            joined.cut(&parts, &state)?;
+        if let Some(spread) = &spread {
+            spread.cut(&state)?;
         }
-        let inputs = feeds.in_order(&program)?;
+        let inputs = if is_server { Vec::new() } else { feeds.in_order(&program)? };
         self.common.settle()?;
         signals::check()?;
         let adopted = kept.checkpoints(Vec::new(), out, None);
@@ -241,11 +253,10 @@ impl Run {
             }
         };
         let seconds = began.elapsed().as_secs_f64();
-        if let Some(joined) = joined {
-            let is_asked = |name: &str| {
-                self.save.is_some() || fetched.names.iter().any(|fetched| fetched == name)
-            };
-            joined.put_together(&parts, &state, is_asked)?;
+        if let Some(spread) = &spread {
+            let is_asked =
+                |name: &str| self.save.is_some() || self.fetch.iter().any(|it| it == name);
+            spread.put_together(&state, is_asked)?;
         }
         let tensors = fetched.tensors(&outputs, &state)?;
         if let Some(journal) = &journal {
@@ -271,7 +282,7 @@ impl Run {
             _ => Ok(()),
         };
         let saved = match &self.save {
-            Some(path) if writes => settings::save(&program, path, &state),
+            Some(path) if writes => settings::save(&whole, path, &state),
             _ => Ok(()),
         };
         if !self.output.as_deref().is_some_and(is_standard) {
@@ -393,6 +404,8 @@ impl Run {
 struct Joined<'a> {
     ranks: &'a Ranks,
     strategy: &'a str,
+    /// How many of them are parameter servers, if somebody has said so.
+    servers: Option<u32>,
     /// Where all ranks save the run.
     folder: Option<&'a Path>,
     /// What another number of ranks has saved there, if the run goes on from it.
@@ -400,34 +413,9 @@ struct Joined<'a> {
 }
 
 impl Joined<'_> {
-    /// Cuts the states that were given: of some, each rank has a part.
-    fn cut(&self, parts: &BTreeMap<Arc<str>, Type>, state: &State) -> Outcome<()> {
-        for (name, cell) in state.cells() {
-            if let (Some(whole), Some(held)) = (parts.get(&name), cell.declaration())
-                && held.ty == *whole
-            {
-                cell.put(held.role, self.ranks.part(&state.tensor(&name)?)?);
-            }
-        }
-        Ok(())
-    }
-
-    /// Puts states together of which each rank has a part, one after another; rank 0 keeps them.
-    fn put_together(
-        &self,
-        parts: &BTreeMap<Arc<str>, Type>,
-        state: &State,
-        is_asked: impl Fn(&str) -> bool,
-    ) -> Outcome<()> {
-        let cells = state.cells();
-        for (name, whole) in parts.iter().filter(|(name, _)| is_asked(name)) {
-            let Some(cell) = cells.get(name) else { continue };
-            let tensor = self.ranks.whole(name, &state.tensor(name)?, whole)?;
-            if let Some(held) = cell.declaration().filter(|_| self.ranks.is_first()) {
-                cell.put(held.role, tensor);
-            }
-        }
-        Ok(())
+    /// The programs of the ranks.
+    fn spread(&self, program: &Program) -> Outcome<Spread> {
+        self.ranks.spread(program, self.strategy, self.servers)
     }
 
     /// Goes on with the checkpoints of another number of ranks, if there are any.
@@ -446,7 +434,9 @@ impl Joined<'_> {
             let executor = Executor::with(program, &fetched.outputs(), State::new(), &options)?;
             Ok(executor.compiled().program.clone())
         };
-        let of_ranks = |n: usize| compiled(&ranks::spread(original, self.strategy, Some(n))?);
+        let of_ranks = |n: usize| {
+            compiled(Spread::of(original, self.strategy, Some(n), self.servers)?.program(0))
+        };
         let programs =
             Programs { then: of_ranks(saved.world)?, alone: of_ranks(1)?, now: compiled(program)? };
         let again = self.ranks.adopt(folder, saved, &programs, kept)?;

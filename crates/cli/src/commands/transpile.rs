@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::fault::{self, Outcome};
 use crate::out::Out;
 use crate::program::ProgramArgs;
-use crate::ranks;
+use crate::ranks::Spread;
 
 /// Write the program that each of several ranks runs.
 ///
@@ -21,13 +21,16 @@ pub struct Transpile {
     #[command(flatten)]
     program: ProgramArgs,
     /// How it is spread over the ranks: `dp`, data parallel; `zero1`, each has a part of what the optimizer remembers; `zero3`,
-    /// and a part of the parameters.
+    /// and a part of the parameters; `ps`, the last ranks are parameter servers.
     #[arg(long, value_name = "HOW", default_value = "dp")]
     dist: String,
     /// For how many ranks; `dp` need not know.
     #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     world: Option<u32>,
-    /// The folder for `trainer.flb`, and `trainer.fl` for people.
+    /// How many of the ranks are parameter servers, for `ps`; one by default.
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
+    servers: Option<u32>,
+    /// The folder for `trainer.flb`, and `trainer.fl` for people; for `ps` also `server.flb` and `server.fl`.
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
 }
@@ -35,18 +38,22 @@ pub struct Transpile {
 const EXAMPLES: &str = "Examples:
   fluvial transpile train.flb --dist dp -o out/
   fluvial transpile train.flb --dist zero1 -n 4 -o out/
+  fluvial transpile train.flb --dist ps -n 6 --servers 2 -o out/
   mpirun -n 2 fluvial run train.flb --dist dp";
 
 impl Transpile {
     pub fn run(&self, out: &Out) -> Outcome<u8> {
         let program = self.program.load_placed(&State::new())?;
-        let spread = ranks::spread(&program, &self.dist, self.world.map(|n| n as usize))?;
+        let world = self.world.map(|n| n as usize);
+        let spread = Spread::of(&program, &self.dist, world, self.servers)?;
         std::fs::create_dir_all(&self.output).map_err(|error| fault::file(&self.output, error))?;
-        for name in ["trainer.flb", "trainer.fl"] {
-            let path = self.output.join(name);
-            spread.save(&path)?;
-            let shown = path.display().to_string();
-            out.note(&format!("wrote {shown}"), || json!({"event": "wrote", "file": shown}));
+        for (name, program) in spread.named() {
+            for ending in ["flb", "fl"] {
+                let path = self.output.join(format!("{name}.{ending}"));
+                program.save(&path)?;
+                let shown = path.display().to_string();
+                out.note(&format!("wrote {shown}"), || json!({"event": "wrote", "file": shown}));
+            }
         }
         Ok(0)
     }

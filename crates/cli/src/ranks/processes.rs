@@ -4,13 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fluvial::core::{Error, ErrorKind, Program, Result, Tensor, Type};
+use fluvial::core::{Error, ErrorKind, Program, Result, Tensor};
 use fluvial::dist::{self, Broken, Comm, Mpi, Reduction};
 use fluvial::runtime::Checkpoints;
 
+use super::folders;
 use super::generation::{self, Generation};
 use super::resumed::{self, Programs, Saved};
-use super::{folders, spread};
+use super::spread::Spread;
 use crate::fault::{Fault, Outcome, usage};
 use crate::signals;
 
@@ -133,36 +134,13 @@ impl Ranks {
         Ok(again)
     }
 
-    /// The whole values of states of which each rank has a part, on all ranks.
-    pub fn whole(&self, name: &str, part: &Tensor, whole: &Type) -> Result<Tensor> {
-        let sizes = whole
-            .sizes()
-            .ok_or_else(|| Error::internal(format!("the sizes of `{name}` should be known")))?;
-        let all = self.mpi.all_gather(part.clone())?;
-        all.slice(0, 0, sizes.iter().product(), 1)?.contiguous()?.reshape(&sizes)
-    }
-
-    /// The part of this rank.
-    pub fn part(&self, whole: &Tensor) -> Result<Tensor> {
-        let (rank, world) = self.numbers();
-        let length = whole.numel().div_ceil(world);
-        let flat = whole.contiguous()?.reshape(&[whole.numel()])?;
-        let first = (rank * length).min(whole.numel());
-        let count = length.min(whole.numel() - first);
-        let mut part = Tensor::zeros(whole.dtype(), &[length])?;
-        let own = flat.slice(0, first, count, 1)?.contiguous()?;
-        let bytes = own.as_bytes().unwrap_or(&[]);
-        part.as_bytes_mut()?[..bytes.len()].copy_from_slice(bytes);
-        Ok(part)
-    }
-
-    /// The program that each rank runs. An error if ranks have different ones.
-    pub fn spread(&self, program: &Program, strategy: &str) -> Outcome<Program> {
-        let program = spread(program, strategy, Some(self.mpi.world()))?;
-        let own = Tensor::from_slice(&[program.fingerprint() as i64], &[1])?;
+    /// The programs of the ranks. An error if ranks have different ones.
+    pub fn spread(&self, program: &Program, how: &str, servers: Option<u32>) -> Outcome<Spread> {
+        let spread = Spread::of(program, how, Some(self.mpi.world()), servers)?;
+        let own = Tensor::from_slice(&[spread.fingerprint() as i64], &[1])?;
         let all = self.mpi.all_gather(own)?.to_vec::<i64>()?;
         match all.iter().position(|other| *other != all[0]) {
-            None => Ok(program),
+            None => Ok(spread),
             Some(rank) => Err(Fault::with(
                 Error::new(
                     ErrorKind::Check,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use fluvial_core::structural::{Assign, Note, Read};
 use fluvial_core::{Block, Call, Carries, Type};
 use fluvial_ops::control::Cond;
-use fluvial_ops::ranks::AllReduce;
+use fluvial_ops::ranks::{AllReduce, CollectParts, ServeParts};
 
 use super::facts::Plan;
 
@@ -121,6 +121,7 @@ pub(super) fn forms_of(
             let is_number = !can_be_cut(&block.types[id as usize]);
             match strongest {
                 _ if cut_state(call, cut).is_some() => need.part = true,
+                _ if call.op.downcast::<ServeParts>().is_some() && !is_number => need.part = true,
                 Form::Part if by_part && !is_number => need.part = true,
                 Form::Either if by_part && !is_number => {
                     need.part |= wanted.part;
@@ -138,7 +139,8 @@ fn natural(block: &Block, params: &[Form], plan: &Plan, cut: &CutStates) -> Vec<
     let mut of = params.to_vec();
     of.resize(block.types.len(), Form::Whole);
     for (index, call) in block.calls.iter().enumerate() {
-        let form = if cut_state(call, cut).is_some() {
+        let form = if cut_state(call, cut).is_some() || call.op.downcast::<CollectParts>().is_some()
+        {
             Form::Part
         } else if exchange(block, call).is_some() {
             Form::Either

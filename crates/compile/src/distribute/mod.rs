@@ -7,12 +7,14 @@
 //! at the user's line, and so is an exchange that only some ranks would reach.
 //!
 //! - `facts`: what varies, and what has to be averaged. `rewrite`: the program with it.
+//! - `servers`: the programs of trainers and of parameter servers.
 //! - `forms`: which values are cut into parts, where ranks share states among them. `parts`: the program with it.
 
 mod facts;
 mod forms;
 mod parts;
 mod rewrite;
+mod servers;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,6 +22,8 @@ use std::sync::Arc;
 use fluvial_core::structural::Assign;
 use fluvial_core::{Block, Error, Phase, Program, Result, Role, StateDecl, Type, verify};
 use fluvial_ops::ranks::{BroadcastFrom, OwnPart};
+
+pub use servers::{Served, Sides, distribute_to_servers};
 
 use facts::{Fact, Plan, Planner, Want};
 use forms::can_be_cut;
@@ -81,7 +85,9 @@ impl Strategy {
         let known = Strategy::ALL.map(Strategy::name).join("`, `");
         let remedy = format!("use one of `{known}`");
         match name {
-            "ps" | "pipeline" | "tp" => {
+            "ps" => Err(Error::argument("parameter servers and trainers have a program each")
+                .remedy("make both by `distribute_to_servers`, in Python `fl.dist.to_servers`")),
+            "pipeline" | "tp" => {
                 Err(Error::argument(format!("programs are not spread by `{name}` yet"))
                     .remedy(remedy))
             }
@@ -111,6 +117,19 @@ impl Distribution {
 /// statistics of batch norm) and numbers among the outputs. First values of states are those of rank 0. Draws of random
 /// numbers differ from rank to rank, while the state that they come from stays the same.
 pub fn distribute(program: &Program, options: &Distribution) -> Result<Program> {
+    let (spread, parameters) = data_parallel(program, options, Want::Number)?;
+    match options.strategy {
+        Strategy::DataParallel => Ok(spread),
+        _ => in_parts(&spread, options, &parameters),
+    }
+}
+
+/// The program of data parallel ranks, with what is wanted of its outputs, and the types of parameters.
+fn data_parallel(
+    program: &Program,
+    options: &Distribution,
+    outputs: Want,
+) -> Result<(Program, Vec<Type>)> {
     verify(program)?;
     let role = |name: &str| program.states.get(name).map(|decl| decl.role);
     if !program.assigned().iter().any(|name| role(name) == Some(Role::Parameter)) {
@@ -119,14 +138,11 @@ pub fn distribute(program: &Program, options: &Distribution) -> Result<Program> 
     }
     let parameters = program.states.values().filter(|decl| decl.role == Role::Parameter);
     let parameters: Vec<Type> = parameters.map(|decl| decl.ty).collect();
-    let plan = planned(program, &parameters)?;
+    let plan = planned(program, &parameters, outputs)?;
     let main = rewrite::rewritten(&program.main, &plan, options)?;
     let spread = Program { main, startup: with_first_values(&program.startup)?, ..program.clone() };
     verify(&spread)?;
-    match options.strategy {
-        Strategy::DataParallel => Ok(spread),
-        _ => in_parts(&spread, options, &parameters),
-    }
+    Ok((spread, parameters))
 }
 
 /// The program of data parallel ranks, with states that are cut into parts.
@@ -144,7 +160,7 @@ fn in_parts(spread: &Program, options: &Distribution, parameters: &[Type]) -> Re
             && parameters.contains(&decl.ty)
     };
     let states = spread.states.iter().filter(is_cut).map(|(name, _)| name.clone()).collect();
-    let plan = planned(spread, parameters)?;
+    let plan = planned(spread, parameters, Want::Number)?;
     let cut = Cut { parts, first: 0, bucket: options.bucket };
     let program = with_parts(spread, &plan, &states, cut)?;
     verify(&program)?;
@@ -168,10 +184,10 @@ pub fn parts_of(program: &Program) -> BTreeMap<Arc<str>, Type> {
 }
 
 /// What varies from rank to rank in a program.
-fn planned(program: &Program, parameters: &[Type]) -> Result<Plan> {
+fn planned(program: &Program, parameters: &[Type], outputs: Want) -> Result<Plan> {
     let planner = Planner { states: &program.states, parameters };
     let feeds = vec![Fact { varies: true, ..Fact::default() }; program.main.n_params];
-    let wanted = vec![Want::Number; program.main.results.len()];
+    let wanted = vec![outputs; program.main.results.len()];
     planner.plan(&program.main, &feeds, &wanted)
 }
 

@@ -7,7 +7,7 @@ use fluvial_core::structural::{Assign, Read};
 use fluvial_core::{
     Block, Call, DType, Error, OpRef, Phase, Program, Result, Rewrite, Type, ValueId, map_blocks,
 };
-use fluvial_ops::ranks::{AllReduce, GatherParts, OwnPart, ReduceParts};
+use fluvial_ops::ranks::{AllReduce, CollectParts, GatherParts, OwnPart, ReduceParts, ServeParts};
 use smallvec::SmallVec;
 
 use super::facts::Plan;
@@ -160,6 +160,12 @@ impl Work<'_> {
         if let Some(op) = exchange(self.block, call) {
             return self.exchange(call, op);
         }
+        if let Some(op) = call.op.downcast::<CollectParts>() {
+            return self.made(call, CollectParts { cut: true, ..op.clone() }.into());
+        }
+        if call.op.downcast::<ServeParts>().is_some() {
+            return self.part_call(call);
+        }
         if !is_by_part(self.block, call) {
             return self.whole_call(call);
         }
@@ -194,6 +200,11 @@ impl Work<'_> {
     }
 
     fn part_call(&mut self, call: &Call) -> Result<()> {
+        self.made(call, call.op.clone())
+    }
+
+    /// An op that takes and gives parts, and numbers.
+    fn made(&mut self, call: &Call, op: OpRef) -> Result<()> {
         let phase = call.loc.phase();
         let mut inputs: SmallVec<[ValueId; 8]> = SmallVec::new();
         for &id in &call.inputs {
@@ -203,7 +214,7 @@ impl Work<'_> {
             });
         }
         self.on.set_loc(call.loc);
-        let outputs = self.on.call(call.op.clone(), &inputs)?;
+        let outputs = self.on.call(op, &inputs)?;
         for (old, new) in call.outputs().zip(outputs) {
             let form = if can_be_cut(&self.ty(old)) { Form::Part } else { Form::Whole };
             self.define(old, new, form, Some(phase));

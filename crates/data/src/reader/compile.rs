@@ -200,9 +200,14 @@ fn add(input: Arc<Node>, stage: &Stage) -> Result<Node> {
             let op = Op::Shard { input: input.clone(), rank: *rank, world: *world };
             same(&input, len.map(|len| len / world), op)
         }
-        Stage::ShardOfRun => {
+        Stage::ShardOfRun { of } => {
             let ranks = fluvial_dist::current();
-            let (rank, world) = (ranks.rank() as u64, ranks.world() as u64);
+            let (rank, world) = (ranks.rank() as u64, of.unwrap_or(ranks.world() as u64));
+            if rank >= world {
+                return Err(Error::argument(format!(
+                    "rank {rank} is none of the {world} that read"
+                )));
+            }
             let op = Op::Shard { input: input.clone(), rank, world };
             same(&input, len.map(|len| len / world), op)
         }

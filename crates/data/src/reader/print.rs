@@ -61,7 +61,8 @@ impl Display for Stage {
                 to.add(format_args!("{}, factor={factor:?}, offset={offset:?}", Quoted(field)))?;
             }
             Stage::Shard { rank, world } => to.add(format_args!("rank={rank}, world={world}"))?,
-            Stage::ShardOfRun => {}
+            Stage::ShardOfRun { of: None } => {}
+            Stage::ShardOfRun { of: Some(n) } => to.add(format_args!("of={n}"))?,
             Stage::Select(fields) => {
                 fields.iter().try_for_each(|field| to.add(format_args!("{}", Quoted(field))))?;
             }

@@ -40,8 +40,8 @@ pub enum Stage {
     Repeat(u64),
     /// Every so many.
     Shard { rank: u64, world: u64 },
-    /// The part of the rank that opens the reader.
-    ShardOfRun,
+    /// The part of the rank that opens the reader: among all ranks, or among the first ones.
+    ShardOfRun { of: Option<u64> },
     /// Some of the fields.
     Select(Vec<Arc<str>>),
     /// Another name.
@@ -135,7 +135,7 @@ impl Stage {
             Stage::Take(_) => "take",
             Stage::Skip(_) => "skip",
             Stage::Repeat(_) => "repeat",
-            Stage::Shard { .. } | Stage::ShardOfRun => "shard",
+            Stage::Shard { .. } | Stage::ShardOfRun { .. } => "shard",
             Stage::Select(_) => "select",
             Stage::Rename { .. } => "rename",
             Stage::Pad(_) => "pad",
@@ -170,6 +170,7 @@ impl Stage {
                 Err(Error::argument(format!("there is no rank {rank} in a world of {world}"))
                     .remedy("ranks count from 0"))
             }
+            Stage::ShardOfRun { of: Some(n) } => between("the number of ranks", *n, u64::MAX),
             Stage::Select(fields) if fields.is_empty() => Err(Error::argument("no field is named")),
             Stage::Image { edit, .. } => edit.check(),
             Stage::Pad(pad) => check_pad(pad).and_then(|()| finite("the value", pad.value)),

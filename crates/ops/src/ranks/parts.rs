@@ -1,5 +1,7 @@
 //! How a tensor is cut into parts, one for each of several ranks: flat, of one length, with zeros behind the last elements.
 
+use std::sync::Arc;
+
 use super::packed::check_world;
 use crate::prelude::*;
 
@@ -87,3 +89,79 @@ pub(super) fn unpacked(all: &Tensor, lengths: impl Iterator<Item = usize>) -> Re
 pub(super) const NO_GRADIENT: Grad = Grad::NonDifferentiable(
     "programs are cut into parts behind their gradients; take the gradient before",
 );
+
+/// The tag by which trainers say whether they make another step.
+pub(super) const HEAD: u32 = 31999;
+
+/// Trainers and parameter servers of a run: the first ranks, and the last ones.
+pub(super) struct Sides {
+    pub comm: Arc<dyn fluvial_dist::Comm>,
+    trainers: usize,
+}
+
+impl Sides {
+    fn new(trainers: usize, servers: usize) -> Result<Sides> {
+        let comm = fluvial_dist::current();
+        check_world(Some(trainers + servers), comm.world())?;
+        Ok(Sides { comm, trainers })
+    }
+
+    /// Of a trainer.
+    pub fn trainer(trainers: usize, servers: usize) -> Result<Sides> {
+        let sides = Sides::new(trainers, servers)?;
+        match sides.comm.rank() < trainers {
+            true => Ok(sides),
+            false => Err(wrong_side("a trainer", sides.comm.rank())),
+        }
+    }
+
+    /// Of a server.
+    pub fn server(trainers: usize, servers: usize) -> Result<Sides> {
+        let sides = Sides::new(trainers, servers)?;
+        match sides.comm.rank() >= trainers {
+            true => Ok(sides),
+            false => Err(wrong_side("a parameter server", sides.comm.rank())),
+        }
+    }
+
+    /// The ranks of the servers.
+    pub fn servers(&self) -> std::ops::Range<usize> {
+        self.trainers..self.comm.world()
+    }
+}
+
+fn wrong_side(what: &str, rank: usize) -> Error {
+    Error::new(ErrorKind::State, format!("rank {rank} runs the program of {what}, but is none"))
+        .remedy("the first ranks are trainers, the last ones parameter servers")
+}
+
+/// The type of a part of a value; numbers stay as they are.
+pub(super) fn part_or_number(ty: &Type, parts: usize) -> Result<Type> {
+    if ty.rank() == 0 { Ok(*ty) } else { part_type(ty, parts) }
+}
+
+/// Part `place` of each of contiguous tensors of one type, and numbers, one behind another.
+pub(super) fn packed_parts(tensors: &[Tensor], place: usize, parts: usize) -> Result<Tensor> {
+    let of = |x: &Tensor| if x.rank() == 0 { (0, 1) } else { (place, parts) };
+    let length = |x: &Tensor| x.numel().div_ceil(of(x).1);
+    let dtype = tensors[0].dtype();
+    let mut out = Tensor::zeros(dtype, &[tensors.iter().map(length).sum()])?;
+    let mut rest = out.as_bytes_mut()?;
+    for x in tensors {
+        let (own, others) = rest.split_at_mut(length(x) * dtype.size());
+        copy_part(x, of(x).0, of(x).1, own)?;
+        rest = others;
+    }
+    Ok(out)
+}
+
+/// A packed tensor taken apart into values of these types.
+pub(super) fn unpacked_as(all: &Tensor, types: &[Type]) -> Result<Values> {
+    let lengths = types.iter().map(|ty| ty.numel().unwrap_or(0));
+    let values = unpacked(all, lengths)?;
+    let shaped = values.into_iter().zip(types).map(|(value, ty)| match ty.rank() {
+        0 => Ok(value.tensor()?.reshape(&[])?.into()),
+        _ => Ok(value),
+    });
+    shaped.collect()
+}
