@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ._functional import functional_call
     from ._jacobians import hessian, jacfwd, jacrev
     from ._precision import GradScaler, autocast
+    from ._quantize import quantize
     from ._signal import (
         bartlett_window,
         blackman_window,
@@ -158,6 +159,7 @@ _LAZY = {
     "load_torch": "._torch",
     "metrics": ".metrics",
     "onnx": ".onnx",
+    "quantize": "._quantize",
     "Ragged": "._ragged",
     "stft": "._signal",
     "summary": ".summary",
@@ -294,6 +296,7 @@ __all__ = [
     "jacfwd",
     "jacrev",
     "jvp",
+    "quantize",
     "value_and_grad",
     "view",
     "export_view",

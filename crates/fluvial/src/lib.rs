@@ -32,6 +32,7 @@ pub mod io;
 mod narrow;
 pub mod nn;
 pub mod optim;
+mod quantize;
 mod ragged;
 pub mod short;
 
@@ -48,6 +49,7 @@ pub use fluvial_ops as ops;
 pub use fluvial_runtime as runtime;
 pub use fluvial_tensor as tensor;
 pub use narrow::narrowed;
+pub use quantize::{How, Quantized, QuantizedOp, Quantizer};
 pub use ragged::Ragged;
 
 /// What most users need: `use fluvial::prelude::*;`.

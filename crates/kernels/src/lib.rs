@@ -18,6 +18,7 @@
 //! | running results | [`scan()`], [`linear_scan`], [`arg_scan`] |
 //! | order and counting | [`argsort`], [`top_positions`], [`unique`], [`searchsorted`], [`bincount`], [`histogram`] |
 //! | products of matrices, and what follows them | [`matmul()`], [`matmul_with`] |
+//! | products of bytes with packed weights | [`int8_linear`], [`int8_conv`], [`matmul_integer`], [`conv_integer`], [`quantize`] |
 //! | decompositions of matrices | [`cholesky`], [`solve`], [`qr`], [`svd`], [`eigh`] and their like, with the feature `linalg` |
 //! | Fourier transforms | [`fourier()`], with the feature `linalg` |
 //! | convolutions, windows as columns | [`conv()`], [`conv_transpose`], [`conv_weight_grad`], [`unfold`], [`fold`] |
@@ -48,6 +49,7 @@ mod create;
 mod ctc;
 mod fourier;
 mod index;
+mod int8;
 mod lazy;
 mod linalg;
 mod matmul;
@@ -80,6 +82,10 @@ pub use fourier::fourier;
 pub use index::{
     along_index, element_numbers, index_fold, index_put, last_writes, nonzero, ravel_index,
     repeat_index,
+};
+pub use int8::{
+    Int8Epilogue, MAX_PRODUCTS, PANEL, conv_integer, dynamic_scale, int8_conv, int8_linear,
+    matmul_integer, pack_int8, packed_dims, quantize, unpack_int8,
 };
 pub use lazy::{Expression, Lazy, lazy};
 pub use linalg::{

@@ -42,6 +42,7 @@ mod precision;
 mod profile;
 mod program;
 mod protocol;
+mod quantize;
 mod ranks;
 mod reader;
 mod rule;
@@ -99,6 +100,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     onnx::register(module)?;
     fluid::register(module)?;
     export::register(module)?;
+    quantize::register(module)?;
     ranks::register(module)?;
     view::register(module)?;
     state::register(module)?;

@@ -505,6 +505,11 @@ impl Program {
         Ok(self.done(py)?.program.clone())
     }
 
+    /// The inputs in order, from what is fed by name.
+    pub fn fed(&self, py: Python<'_>, feeds: &Bound<'_, PyDict>) -> PyResult<Vec<Var>> {
+        self.done(py)?.compiled(py, None)?.inputs(&PyTuple::empty(py), Some(feeds))
+    }
+
     /// The program itself, or what there is of one under construction.
     fn done(&self, py: Python<'_>) -> PyResult<Arc<Done>> {
         match &self.0 {

@@ -648,6 +648,36 @@ fn pool_pool_pick() {
 }
 
 #[test]
+fn quant_conv_integer() {
+    check_op("conv_integer");
+}
+
+#[test]
+fn quant_dynamic_quantize_linear() {
+    check_op("dynamic_quantize_linear");
+}
+
+#[test]
+fn quant_int8_conv() {
+    check_op("int8_conv");
+}
+
+#[test]
+fn quant_int8_linear() {
+    check_op("int8_linear");
+}
+
+#[test]
+fn quant_matmul_integer() {
+    check_op("matmul_integer");
+}
+
+#[test]
+fn quant_quantize_linear() {
+    check_op("quantize_linear");
+}
+
+#[test]
 fn random_dropout() {
     check_op("dropout");
 }

@@ -13,6 +13,7 @@ mod doctor;
 mod export;
 mod launch;
 mod plan;
+mod quantize;
 mod run;
 mod show;
 mod transpile;
@@ -42,6 +43,7 @@ pub enum Command {
     Diff(diff::Diff),
     Convert(convert::Convert),
     Export(export::Export),
+    Quantize(quantize::Quantize),
     Transpile(transpile::Transpile),
     Launch(launch::Launch),
     Bench(bench::Bench),
@@ -66,6 +68,7 @@ impl Command {
             Command::Diff(diff) => diff.run(out),
             Command::Convert(convert) => convert.run(out),
             Command::Export(export) => export.run(out),
+            Command::Quantize(quantize) => quantize.run(out),
             Command::Transpile(transpile) => transpile.run(out),
             Command::Launch(launch) => launch.run(out),
             Command::Bench(bench) => bench.run(out),

@@ -1,6 +1,7 @@
 //! `fluvial convert`, `fluvial diff` and `fluvial export`.
 
 use expect_test::expect;
+use fluvial::core::DType;
 
 use crate::sandbox::{Sandbox, tensor};
 
@@ -103,4 +104,47 @@ fn tensors_keep_their_bits_in_all_formats() {
     assert!(fault.contains("`x.npy` takes one tensor, but there are 2"), "{fault}");
     // Nothing is left of what failed.
     assert!(!sandbox.path("x.npy").exists());
+}
+
+#[test]
+fn programs_on_bytes() {
+    let sandbox = Sandbox::new();
+    let weights = ["0.5, -0.25"; 64].join(", ");
+    let text = format!(
+        "fluvial 1
+
+state @w : f32[16, 8] parameter
+
+startup {{
+  %0 = constant{{value=f32[16, 8]({weights})}}() : f32[16, 8]
+  assign{{state=\"w\"}}(%0)
+}}
+
+main(%x: f32[batch, 16]) {{
+  %w = read{{state=\"w\", ty=f32[16, 8]}}() : f32[16, 8]
+  %y = matmul{{transpose_a=false, transpose_b=false}}(%x, %w) : f32[batch, 8]
+  return %y
+}}
+"
+    );
+    sandbox.write("net.fl", &text);
+    let x = tensor(&[1.0; 16], &[1, 16]).cast(DType::F32).unwrap();
+    sandbox.npy("x.npy", &x);
+    let told = sandbox.run("quantize net.fl --samples x.npy -o small.flb").fine();
+    assert!(told.contains("w       matmul  int8, scale 0.003921569, zero point 0"), "{told}");
+    let told = sandbox.run("run small.flb --feed x.npy").fine();
+    assert!(told.contains("f32[1, 8]"), "{told}");
+    sandbox.run("quantize net.fl --dynamic -o dynamic.fl").fine();
+    assert!(sandbox.read("dynamic.fl").contains("dynamic_quantize_linear"));
+    for (line, status, words) in [
+        ("quantize net.fl -o small.flb", 2, "there are none"),
+        ("quantize net.fl --samples x.npy --dynamic -o small.flb", 2, "need no samples"),
+        ("quantize net.fl --dynamic -o small.npz", 2, "does not name a program"),
+        ("quantize net.fl --dynamic --skip other -o small.flb", 1, "is named `other`"),
+        ("quantize programs/counter.fl --dynamic -o small.flb", 1, "reads the state"),
+    ] {
+        let done = sandbox.run(line);
+        assert_eq!(done.status, status, "{line}: {}", done.stderr);
+        assert!(done.stderr.contains(words), "{line}: {}", done.stderr);
+    }
 }

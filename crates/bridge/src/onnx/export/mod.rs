@@ -5,11 +5,12 @@ mod control;
 mod elementwise;
 mod lists;
 mod net;
+mod quant;
 mod reduce;
 mod shape;
 mod table;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use fluvial_core::structural::{Assign, Note, Read};
 use fluvial_core::{Block, Call, DType, Dim, Error, Program, Result, State, Tensor, Type, state};
@@ -79,6 +80,8 @@ pub fn model(program: &Program, opset: i64, explicit: bool) -> Result<ModelProto
         outputs.push(info(&out, &decl.ty)?);
     }
     inputs.append(&mut writer.state_inputs);
+    let replaced = &writer.replaced;
+    writer.initializers.retain(|tensor| !replaced.contains(&tensor.name));
     Ok(ModelProto {
         ir_version: ir_version(opset),
         producer_name: "fluvial".into(),
@@ -103,6 +106,10 @@ pub struct Writer {
     scope: State,
     nodes: Vec<NodeProto>,
     initializers: Vec<TensorProto>,
+    /// The tensors that initialisers were written of.
+    known: HashMap<String, Tensor>,
+    /// Initialisers that were written in another form.
+    replaced: HashSet<String>,
     state_inputs: Vec<ValueInfoProto>,
     /// States that were read: the values that they have.
     read: HashMap<String, String>,
@@ -149,6 +156,8 @@ impl Writer {
             scope,
             nodes: Vec::new(),
             initializers: Vec::new(),
+            known: HashMap::new(),
+            replaced: HashSet::new(),
             state_inputs: Vec::new(),
             read: HashMap::new(),
             assigned: HashMap::new(),
@@ -219,7 +228,18 @@ impl Writer {
     pub fn constant(&mut self, tensor: &Tensor) -> Result<String> {
         let name = self.fresh("constant");
         self.initializers.push(tensors::message(&name, tensor)?);
+        self.known.insert(name.clone(), tensor.clone());
         Ok(name)
+    }
+
+    /// The tensor behind a value that is known, which is written in another form instead.
+    pub fn replaced(&mut self, name: &str) -> Result<Tensor> {
+        let tensor = self.known.get(name).cloned().ok_or_else(|| {
+            Error::argument("packed weights are written as ONNX where they are constants")
+                .remedy("freeze the program first")
+        })?;
+        self.replaced.insert(name.to_string());
+        Ok(tensor)
     }
 
     /// A number without axes.

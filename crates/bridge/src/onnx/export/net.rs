@@ -18,13 +18,7 @@ pub const OPS: &[(&str, Export)] = &[
         pooled(w, n, "AveragePool", attrs)
     }),
     ("conv", |w, n| {
-        let groups: usize = n.attr("groups")?;
-        let attrs = vec![
-            ints("strides", sizes(n, "stride")?),
-            ints("dilations", sizes(n, "dilation")?),
-            ints("pads", [sizes(n, "before")?, sizes(n, "after")?].concat()),
-            int("group", groups as i64),
-        ];
+        let attrs = of_conv(n)?;
         Ok(vec![w.with("Conv", &[n.x(0), n.x(1)], attrs)])
     }),
     ("conv_transpose", conv_transpose),
@@ -84,6 +78,17 @@ pub const OPS: &[(&str, Export)] = &[
     ("normalise", normalise),
     ("softmax", |w, n| along(w, n, "Softmax")),
 ];
+
+/// The attributes of a convolution.
+pub fn of_conv(n: &Node<'_>) -> Result<Vec<super::AttributeProto>> {
+    let groups: usize = n.attr("groups")?;
+    Ok(vec![
+        ints("strides", sizes(n, "stride")?),
+        ints("dilations", sizes(n, "dilation")?),
+        ints("pads", [sizes(n, "before")?, sizes(n, "after")?].concat()),
+        int("group", groups as i64),
+    ])
+}
 
 fn sizes(n: &Node<'_>, name: &'static str) -> Result<Vec<i64>> {
     let all: Vec<usize> = n.attr(name)?;

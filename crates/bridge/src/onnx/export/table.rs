@@ -2,13 +2,13 @@
 
 use fluvial_core::Result;
 
-use super::{Node, Writer, control, elementwise, lists, net, reduce, shape};
+use super::{Node, Writer, control, elementwise, lists, net, quant, reduce, shape};
 
 /// Writes the nodes of a call, and returns the names of its outputs.
 pub type Export = fn(&mut Writer, &Node<'_>) -> Result<Vec<String>>;
 
 const TABLE: &[&[(&str, Export)]] =
-    &[control::OPS, elementwise::OPS, lists::OPS, net::OPS, reduce::OPS, shape::OPS];
+    &[control::OPS, elementwise::OPS, lists::OPS, net::OPS, quant::OPS, reduce::OPS, shape::OPS];
 
 /// How an op is written.
 pub fn find(name: &str) -> Option<Export> {

@@ -17,15 +17,20 @@ pub const OPS: &[Entry] = &[
 
 /// The convolution that the attributes describe.
 pub fn conv(n: &Node<'_>, x: &Var, weight: &Var, bias: Option<&Var>) -> Result<Var> {
-    let windows = Windows::new(n, x, kernel_of(n, weight)?)?;
+    let (windows, groups) = windows(n, x, weight)?;
     let options = ConvOptions::default()
         .stride(windows.stride.clone())
         .dilation(windows.dilation.clone())
-        .groups(groups(n)?);
+        .groups(groups);
     if windows.is_even() {
         return convolved(x, weight, bias, options.padding(windows.before.clone()));
     }
     convolved(&windows.padded(x, 0.0)?, weight, bias, options)
+}
+
+/// How the windows of the convolution lie, and its groups.
+pub fn windows(n: &Node<'_>, x: &Var, weight: &Var) -> Result<(Windows, usize)> {
+    Ok((Windows::new(n, x, kernel_of(n, weight)?)?, groups(n)?))
 }
 
 /// A convolution of each channel that sees no later elements, and the elements that the next call needs.

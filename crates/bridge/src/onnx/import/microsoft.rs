@@ -18,8 +18,7 @@ pub const OPS: &[Entry] = &[
     Entry::one("BiasGelu", 1, |n| ops::gelu(&ops::add(&n.var(0)?, &n.var(1)?)?, false)).of(DOMAIN),
     Entry::one("DynamicQuantizeMatMul", 1, |n| {
         let [q, scale, zero] = quant::dynamic(&n.var(0)?)?;
-        let product =
-            ops::matmul(&quant::exact(&q, Some(zero))?, &quant::exact(&n.var(1)?, n.opt(3)?)?)?;
+        let product = quant::matmul_sums(&q, &n.var(1)?, Some(zero), n.opt(3)?)?;
         let scaled = ops::mul(&ops::mul(&ops::cast(&product, DType::F32)?, &scale)?, &n.var(2)?)?;
         plus(&scaled, n.opt(4)?)
     })

@@ -28,10 +28,7 @@ pub const OPS: &[Entry] = &[
         .of(DOMAIN)
         .refuses("packed queries, keys and values; a buffer that past and present keys share"),
     Entry::many("QAttention", 1, |n| {
-        let product = ops::matmul(
-            &quant::exact(&n.var(0)?, n.opt(6)?)?,
-            &quant::exact(&n.var(1)?, n.opt(7)?)?,
-        )?;
+        let product = quant::matmul_sums(&n.var(0)?, &n.var(1)?, n.opt(6)?, n.opt(7)?)?;
         let scale = ops::mul(&n.var(3)?, &n.var(4)?)?;
         let all = ops::mul(&ops::cast(&product, DType::F32)?, &scale)?;
         of_whole(n, &plus(&all, n.opt(2)?)?, 5, 8, None)

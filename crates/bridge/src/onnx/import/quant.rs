@@ -1,19 +1,19 @@
 //! Quantised values: integers that stand for numbers by a scale and a zero point. Sums of products
 //! are exact.
 
-use fluvial_core::{DType, Dim, Result, Var};
+use fluvial_core::{DType, Dim, Result, Tensor, Var, bind, bind1};
 use fluvial_ops as ops;
+use fluvial_ops::quant::{ConvInteger, DynamicQuantizeLinear, MatmulInteger, QuantizeLinear};
 
-use super::conv::conv;
+use super::conv::{conv, windows};
 use super::node::{Node, front};
 use super::table::Entry;
+use super::window::Windows;
 
 pub const OPS: &[Entry] = &[
     Entry::one("ConvInteger", 10, |n| {
-        let x = exact(&n.var(0)?, n.opt(2)?)?;
-        let weight = n.var(1)?;
-        let zero = n.opt(3)?.map(|zero| along(&zero, 0, weight.rank())).transpose()?;
-        ops::cast(&conv(n, &x, &exact(&weight, zero)?, None)?, DType::I32)
+        let sums = conv_sums(n, &n.var(0)?, &n.var(1)?, n.opt(2)?, n.opt(3)?)?;
+        ops::cast(&sums, DType::I32)
     }),
     Entry::one("DequantizeLinear", 10, |n| {
         let (x, scale) = (n.var(0)?, n.var(1)?);
@@ -31,20 +31,12 @@ pub const OPS: &[Entry] = &[
         Ok(vec![q.into(), scale.into(), zero.into()])
     }),
     Entry::one("MatMulInteger", 10, |n| {
-        let (a, b) = (n.var(0)?, n.var(1)?);
-        // A zero point for each row stands beside the rows.
-        let a_zero = match n.opt(2)? {
-            Some(zero) if zero.rank() == 1 && a.rank() > 1 => Some(ops::unsqueeze(&zero, 1)?),
-            zero => zero,
-        };
-        let product = ops::matmul(&exact(&a, a_zero)?, &exact(&b, n.opt(3)?)?)?;
-        ops::cast(&product, DType::I32)
+        let sums = matmul_sums(&n.var(0)?, &n.var(1)?, n.opt(2)?, n.opt(3)?)?;
+        ops::cast(&sums, DType::I32)
     }),
     Entry::one("QLinearConv", 10, |n| {
-        let weight = n.var(3)?;
-        let x = exact(&n.var(0)?, n.opt(2)?)?;
-        let zero = along(&n.var(5)?, 0, weight.rank())?;
-        let mut sums = conv(n, &x, &exact(&weight, Some(zero))?, None)?;
+        let sums = conv_sums(n, &n.var(0)?, &n.var(3)?, n.opt(2)?, Some(n.var(5)?))?;
+        let mut sums = ops::cast(&sums, DType::F64)?;
         if let Some(bias) = n.opt(8)? {
             let bias = along(&ops::cast(&bias, DType::F64)?, 1, sums.rank())?;
             sums = ops::add(&sums, &bias)?;
@@ -58,8 +50,8 @@ pub const OPS: &[Entry] = &[
             _ => Ok(x),
         };
         let (a, b) = (n.var(0)?, n.var(3)?);
-        let (a_scale, a_zero) = (row(n.var(1)?, &a)?, row(n.var(2)?, &a)?);
-        let product = ops::matmul(&exact(&a, Some(a_zero))?, &exact(&b, n.opt(5)?)?)?;
+        let a_scale = row(n.var(1)?, &a)?;
+        let product = matmul_sums(&a, &b, Some(n.var(2)?), n.opt(5)?)?;
         let scale = ops::div(&ops::mul(&a_scale, &n.var(4)?)?, &n.var(6)?)?;
         requantized(&product, &scale, &n.var(7)?)
     }),
@@ -71,6 +63,14 @@ pub const OPS: &[Entry] = &[
             (None, Some(dtype)) => dtype,
             (None, None) => DType::U8,
         };
+        if let Some(zero) = &zero
+            && matches!(to, DType::U8 | DType::I8)
+            && is_one(&scale)
+            && is_one(zero)
+        {
+            let scale = ops::cast(&ops::reshape(&scale, &[])?, DType::F32)?;
+            return bind1(QuantizeLinear {}, &[&x, &scale, &ops::reshape(zero, &[])?]);
+        }
         let wide = DType::F32;
         let spread_scale = ops::cast(&spread(n, &scale, &x)?, wide)?;
         let parts = ops::round(&ops::div(&ops::cast(&x, wide)?, &spread_scale)?)?;
@@ -83,8 +83,61 @@ pub const OPS: &[Entry] = &[
     .refuses("element types that we do not have"),
 ];
 
+/// Whether this is one number.
+fn is_one(x: &Var) -> bool {
+    x.dims().iter().all(|&dim| dim == Dim::size(1))
+}
+
+/// A zero point without axes, or of one axis; 0 if there is none.
+fn zero_point(zero: Option<Var>, of: &Var) -> Result<Var> {
+    match zero {
+        None => Ok(Var::new(Tensor::zeros(of.dtype(), &[])?)),
+        Some(zero) if is_one(&zero) => ops::reshape(&zero, &[]),
+        Some(zero) => Ok(zero),
+    }
+}
+
+fn is_eight_bits(x: &Var) -> bool {
+    matches!(x.dtype(), DType::U8 | DType::I8)
+}
+
+/// The products of integers less their zero points: one for all rows or for each, and one for all columns or for each.
+pub fn matmul_sums(a: &Var, b: &Var, a_zero: Option<Var>, b_zero: Option<Var>) -> Result<Var> {
+    let (a_zero, b_zero) = (zero_point(a_zero, a)?, zero_point(b_zero, b)?);
+    let fits = a.rank() > 0
+        && b.rank() == 2
+        && (a_zero.rank() == 0 || a.rank() == 2 && a_zero.rank() == 1);
+    if fits && is_eight_bits(a) && is_eight_bits(b) && b_zero.rank() < 2 {
+        return bind1(MatmulInteger {}, &[a, b, &a_zero, &b_zero]);
+    }
+    // A zero point for each row stands beside the rows.
+    let a_zero = match a_zero.rank() == 1 && a.rank() > 1 {
+        true => ops::unsqueeze(&a_zero, 1)?,
+        false => a_zero,
+    };
+    ops::matmul(&exact(a, Some(a_zero))?, &exact(b, Some(b_zero))?)
+}
+
+/// A convolution of integers less their zero points, of which the weights may have one for each channel.
+fn conv_sums(
+    n: &Node<'_>,
+    x: &Var,
+    weight: &Var,
+    x_zero: Option<Var>,
+    weight_zero: Option<Var>,
+) -> Result<Var> {
+    let (x_zero, weight_zero) = (zero_point(x_zero, x)?, zero_point(weight_zero, weight)?);
+    if is_eight_bits(x) && is_eight_bits(weight) && x_zero.rank() == 0 && weight_zero.rank() < 2 {
+        let (Windows { stride, before, after, dilation, .. }, groups) = windows(n, x, weight)?;
+        let op = ConvInteger { stride, before, after, dilation, groups };
+        return bind1(op, &[x, weight, &x_zero, &weight_zero]);
+    }
+    let weight_zero = along(&weight_zero, 0, weight.rank())?;
+    conv(n, &exact(x, Some(x_zero))?, &exact(weight, Some(weight_zero))?, None)
+}
+
 /// Integers less their zero point, as doubles, in which sums of products are exact.
-pub fn exact(x: &Var, zero: Option<Var>) -> Result<Var> {
+fn exact(x: &Var, zero: Option<Var>) -> Result<Var> {
     let wide = ops::cast(x, DType::F64)?;
     match zero {
         Some(zero) => ops::sub(&wide, &ops::cast(&zero, DType::F64)?),
@@ -144,14 +197,9 @@ fn requantized(sums: &Var, scale: &Var, zero: &Var) -> Result<Var> {
 
 /// Eight bits for the range of the elements, with zero in it; the scale, and the zero point.
 pub fn dynamic(x: &Var) -> Result<[Var; 3]> {
-    let zero = x.literal(0.0);
-    let low = ops::minimum(&ops::min(x, &[], false)?, &zero)?;
-    let high = ops::maximum(&ops::max(x, &[], false)?, &zero)?;
-    let scale = (&ops::sub(&high, &low)? / 255.0).check()?;
-    let is_flat = ops::eq(&scale, &zero)?;
-    let divisor = ops::where_(&is_flat, &x.literal(1.0), &scale)?;
-    let place =
-        ops::clip(&ops::round(&ops::div(&ops::neg(&low)?, &divisor)?)?, Some(0.0), Some(255.0))?;
-    let parts = ops::add(&ops::round(&ops::div(x, &divisor)?)?, &place)?;
-    Ok([saturated(&parts, DType::U8)?, scale, saturated(&place, DType::U8)?])
+    let found = bind(DynamicQuantizeLinear {}, &[x])?;
+    let [q, scale, zero] = &found[..] else {
+        return Err(fluvial_core::Error::internal("an op has other outputs than it says"));
+    };
+    Ok([q.clone(), scale.clone(), zero.clone()])
 }
