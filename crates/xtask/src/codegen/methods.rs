@@ -86,10 +86,11 @@ fn var_ops(methods: &[&Function]) -> String {
         if i > 0 {
             text += "\n";
         }
-        let args: Vec<&str> = function.params[1..].iter().map(|(name, _)| name.as_str()).collect();
-        let args = [&["self"], &args[..]].concat().join(", ");
+        let mut args = vec!["self".to_string()];
+        args.extend(function.params[1..].iter().map(|(name, _)| name.clone()));
         text += &method(function, " {");
-        text += &format!("        crate::{}({args})\n    }}\n", function.name);
+        text += &layout::signature("        ", &format!("crate::{}", function.name), &args, "");
+        text += "    }\n";
     }
     text + "}\n"
 }
