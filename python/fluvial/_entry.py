@@ -31,6 +31,10 @@ class Entry:
     phases: Phases
     #: Whether some of them were made by the function, and are gone with the call.
     makes_layers = False
+    #: The hooks of leaves and parameters that are a part of it.
+    hooks: _core.LeafHooks | None = None
+    #: The outputs behind which it has freed something.
+    freed: list[tuple[int, _core.FreedBy]] = []
 
     def __init__(self, program, run, pattern, outer, form, effects, gradients, goes_back) -> None:
         self.program, self.pattern, self.form, self.effects = program, pattern, form, effects
@@ -47,6 +51,10 @@ class Entry:
         self.takes_numbers = self._numbers is not None
         self._changes = -1
         self._changed = outer.changed_inputs()
+        #: Which of these are leaves, and which share elements with other inputs.
+        self._changed_leaves = [outer.tracked[number][0] for number in self._changed]
+        self._steps = any(self._changed_leaves)
+        self._shared = outer.shared()
         self._same = outer.same
         #: How many objects the inputs are, where that matters.
         n_numbers = sum(text is None for _, text in self.captured)
@@ -109,6 +117,8 @@ class Entry:
             if changes != self._changes:
                 if not self.phases.hold() or (self._slow is not None and not self._slow()):
                     return None
+                if self.hooks is not None and not self.hooks.hold():
+                    return None
                 self._changes = changes
             found = list(tensors)
             for get, text in self.captured:
@@ -126,6 +136,8 @@ class Entry:
                 return None
             if self._n_objects is not None and len(set(map(id, found))) != self._n_objects:
                 return None
+            if self._changed and not self._changes_alike(found):
+                return None
             if self.decided is not None and not self.decided.holds(found):
                 return None
         except Exception:
@@ -138,12 +150,22 @@ class Entry:
         computed = None if self._numbers is None else self._numbers(numbers)
         return [*tensors, *(get(computed) for get, _ in self.captured)], computed
 
+    def _changes_alike(self, inputs: list[Tensor]) -> bool:
+        """Whether the inputs that it changes are leaves where they were, and share elements with the same others."""
+        if [inputs[number].is_leaf for number in self._changed] != self._changed_leaves:
+            return False
+        from ._convert.shares import pairs
+
+        return pairs(dict(enumerate(inputs)), self._changed) == self._shared
+
     def broken(self, numbers: list) -> str | None:
         """Why it cannot be used now."""
         if self._of_scope and not self.program._is_here:
             return "an optimizer remembers something for the values of another scope"
         if not self.phases.hold():
             return MADE_INSIDE if self.makes_layers else "a layer or an optimizer has changed"
+        if self.hooks is not None and not self.hooks.hold():
+            return "a hook was put on a leaf or a parameter, or taken away"
         if self.gradients is not None and not self.gradients.hold():
             return "a parameter has a gradient that it had not, or has it no longer"
         shown = self.outer.broken()
@@ -153,13 +175,17 @@ class Entry:
 
     def call(self, inputs: list[Tensor], numbers: tuple | None, arguments: dict[str, Any] | None) -> Any:
         for number in self._changed:
-            if inputs[number].is_leaf:
+            if _core.is_stale(inputs[number]):
                 raise fault(
                     RuntimeError,
-                    "a leaf, whose gradient accumulates, cannot be changed",
-                    "`y = x.setitem(key, value)` makes a new tensor, and keeps the leaf",
+                    "a part of a tensor is to be changed in place, and that tensor was changed since the part was taken",
+                    "take the part again before the call, such as `x[0]`",
                 )
-        if not self._left and self.gradients is None:
+        if self._steps:
+            # As after a step of an optimizer, no gradient passes from the results to what was changed.
+            with self._lock, _core.no_grad():
+                outputs = self._run(inputs, numbers, arguments)
+        elif not self._left and self.gradients is None:
             outputs = self.runnable(*inputs)
         elif not self._leaves:
             outputs = self._run(inputs, numbers, arguments)
@@ -167,9 +193,12 @@ class Entry:
             # The gradients of leaves pass through cells of the program.
             with self._lock:
                 outputs = self._run(inputs, numbers, arguments)
-        if self._alone and not isinstance(outputs, tuple):
+        if self._alone and not isinstance(outputs, tuple) and not self.freed:
             return outputs
-        call = Call(inputs, outputs if isinstance(outputs, tuple) else [outputs], arguments, numbers)
+        outputs = list(outputs) if isinstance(outputs, tuple) else [outputs]
+        for number, freed in self.freed:
+            outputs[number] = freed.mark(outputs[number])
+        call = Call(inputs, outputs, arguments, numbers)
         result = value_of(self.form, call)
         for effect in self.effects:
             effect(call)

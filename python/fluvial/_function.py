@@ -518,6 +518,7 @@ class Function:
                     results = Results(build.outer, _place_of(self._fl_function))
                     form = results.form(self._fetched(result))
                     effects = results.effects()
+                    freed = results.freed()
                     decided = None if paths is None else paths.decided()
                 outputs = {f"out{i}": output for i, output in enumerate(results.outputs)}
         except BaseException as error:
@@ -526,7 +527,7 @@ class Function:
                 vars(error)["_fl_tests"] = build.outer.has_tests
             raise
         gradients = _core.program_gradients()
-        goes_back = _core.goes_back()
+        goes_back, hooks = _core.goes_back(), _core.program_hooks()
         program = _core.end_program(outputs)
         if self.log:
             _log("info", "%s: built for %s", self._name, list(program.inputs.values()))
@@ -535,6 +536,7 @@ class Function:
         if donated:
             run = program.compile(single=False, donate=donated, recorded=True)
         entry = Entry(program, run, pattern, build.outer, form, effects, gradients, goes_back)
+        entry.hooks, entry.freed = hooks, freed
         entry.guarded(guards)
         entry.takes_path(decided)
         return entry

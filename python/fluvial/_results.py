@@ -392,6 +392,11 @@ class Results:
             return None
         return eval(f"lambda arguments: {path.text}", self.outer.scope)
 
+    def freed(self) -> list[tuple[int, _core.FreedBy]]:
+        """The outputs behind which a backward pass of the function has freed something, as the lines would."""
+        found = ((i, _core.freed_behind(output)) for i, output in enumerate(self.outputs))
+        return [(i, freed) for i, freed in found if freed is not None]
+
     # Changes ----------------------------------------------------------------------------------------
 
     def effects(self) -> list[Callable[[Call], None]]:
@@ -442,7 +447,9 @@ class Results:
             if number is None:
                 return None
             form = self.output(now)
-            return lambda call: _core.put_held(call.inputs[number], form.value(call))
+            # A leaf stays one, with its gradient.
+            put = _core.put_data if self.outer.tracked[number][0] else _core.put_held
+            return lambda call: put(call.inputs[number], form.value(call))
         target = slot.owner
         owner = self.target(target) or (lambda arguments: target)
         if isinstance(slot, Global):

@@ -11,6 +11,7 @@ from ._array_api.making import full, is_dtype, ones, zeros
 from ._core import Tensor
 from ._derived.making import together
 from ._fault import fault
+from ._tree import is_parameter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -288,14 +289,39 @@ def requires_grad_(self: Tensor, requires_grad: builtins.bool = True) -> Tensor:
 _RETAINED: dict[int, list[Any]] = {}
 
 
-def _hook_of_parameter(self: Tensor, function: Any) -> Any:
-    """Refuses a hook: a parameter gets another value by each update, and a program reads it anew, so that the hook would
-    be lost."""
-    raise fault(
-        TypeError,
-        "a parameter takes no hook: it would be lost with the first update, and inside of functions",
-        "change `p.grad` between `backward()` and `step()`, clip by the optimizer, or hook a value made of the parameter",
-    )
+_REGISTER_HOOK = Tensor.__dict__["register_hook"]
+
+
+def register_hook(self: Tensor, function: Any) -> Any:
+    """Calls a function with the gradient of this value whenever it is complete, in both modes.
+
+    On a leaf or a parameter the hook stays until it is removed, whatever values come and go, and is called with each gradient
+    before that is added to `grad`. A function that runs as a program calls it once, while its gradients are built, with a value
+    of the program.
+
+    Args:
+        function: Takes the gradient; what it returns, if not None, takes its place.
+
+    Returns:
+        A handle, whose `remove()` takes the hook away.
+
+    Example:
+        >>> x = fl.tensor([1.0, 2.0]).track()
+        >>> handle = x.register_hook(lambda grad: fl.clip(grad, -1.0, 1.0))
+        >>> fl.sum(x * 5).backward()
+        >>> x.grad.tolist()
+        [1.0, 1.0]
+    """
+    from ._convert import hooks
+
+    if _core.is_building():
+        if is_parameter(self):
+            raise hooks.refusal()
+        return hooks.registering(self, _REGISTER_HOOK.__get__(self))(function)
+    if is_parameter(self):
+        with _core.enable_grad():
+            return _REGISTER_HOOK(self, hooks.of_leaf(function))
+    return _REGISTER_HOOK(self, hooks.of_leaf(function) if self.is_leaf else function)
 
 
 def retain_grad(self: Tensor) -> None:
@@ -383,7 +409,7 @@ def register() -> None:
     methods: dict[str, Any] = _taken_over()
     for function in (view, numel, dim, element_size, is_floating_point, is_complex, clone, contiguous, is_contiguous, cpu, to, type_as, t):
         methods[function.__name__] = function
-    for method in (expand_as, view_as, repeat, new_full, new_tensor, requires_grad_, retain_grad, backward):
+    for method in (expand_as, view_as, repeat, new_full, new_tensor, requires_grad_, register_hook, retain_grad, backward):
         methods[method.__name__] = method
     methods |= {"type": type_, "nelement": numel, "ndimension": dim, "reshape_as": view_as}
     methods |= {"new_zeros": _new(zeros), "new_empty": _new(zeros), "new_ones": _new(ones), "isin": _derived.isin}
@@ -397,7 +423,7 @@ def register() -> None:
         methods[name] = _as(dtype)
     for name, method in methods.items():
         setattr(Tensor, name, _bound(name, method) if isinstance(method, types.BuiltinFunctionType) else method)
-    _core.Parameter.register_hook = _hook_of_parameter  # type: ignore[method-assign]
+    _core.Parameter.register_hook = register_hook  # type: ignore[method-assign]
     Tensor.requires_grad = property(lambda self: self.is_tracked, _core.set_leaf)  # type: ignore[assignment]
     Tensor.data = property(_core.data_of, _core.put_data)  # type: ignore[assignment]
     Tensor.grad = property(_get_grad, _set_grad, doc=_GRAD.__doc__)  # type: ignore[assignment]

@@ -1,5 +1,7 @@
 """Hooks on tensors, gradients that are not there, and roles of states."""
 
+import weakref
+
 import numpy as np
 import pytest
 
@@ -60,11 +62,46 @@ class TestHooks:
         with pytest.raises(RuntimeError, match="track"):
             fl.tensor(1.0).register_hook(print)
 
-    def test_a_parameter_takes_none(self):
-        """It would be lost with the first update."""
-        with pytest.raises(TypeError, match="(?s)a parameter takes no hook.*remedy: change `p.grad`") as error:
-            fl.nn.Linear(2, 1).weight.register_hook(print)
-        assert "test_gradients.py" in str(error.value)
+    def test_a_parameter_keeps_its_hook(self):
+        """It is called with each gradient, whatever value the parameter has, until it is removed."""
+        layer = fl.nn.Linear(2, 1)
+        seen = []
+        handle = layer.weight.register_hook(lambda grad: seen.append(grad.tolist()) or grad * 2)
+        opt = fl.optimizer.SGD(layer.parameters(), lr=0.5)
+        x = fl.tensor([[1.0, 3.0]])
+        for _ in range(2):
+            opt.zero_grad()
+            fl.sum(layer(x)).backward()
+            assert layer.weight.grad.tolist() == [[2.0, 6.0]]
+            opt.step()
+        handle.remove()
+        opt.zero_grad()
+        fl.sum(layer(x)).backward()
+        assert layer.weight.grad.tolist() == [[1.0, 3.0]]
+        assert seen == [[[1.0, 3.0]]] * 2
+
+    def test_hooks_of_a_parameter_leave_nothing_behind(self):
+        w = fl.nn.Parameter(fl.tensor([1.0]))
+        owned = []
+        for _ in range(3):
+            marker = type("Marker", (), {"__call__": lambda self, grad: None})()
+            owned.append(weakref.ref(marker))
+            with w.register_hook(marker):
+                fl.sum(w * 2).backward()
+            del marker
+        assert [ref() for ref in owned] == [None] * 3
+
+    def test_a_leaf_keeps_hook_and_gradient_when_it_is_changed(self):
+        w = fl.tensor([1.0, 2.0]).track()
+        w.register_hook(lambda grad: grad * 10)
+        y = fl.sum(w * 3)
+        with fl.no_grad():
+            w[0] = 7.0
+            w.mul_(2.0)
+        y.backward()
+        fl.sum(w).backward()
+        assert w.tolist() == [14.0, 4.0] and w.is_leaf
+        assert w.grad.tolist() == [40.0, 40.0]
 
     def test_in_a_program(self):
         def slopes(x):

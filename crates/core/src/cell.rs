@@ -10,7 +10,7 @@ use crate::program::{Role, StateDecl};
 use crate::scope::{self, Mode};
 use crate::state;
 use crate::step;
-use crate::tape::{Leaf, lock};
+use crate::tape::{Hook, HookHandle, Leaf, lock};
 use crate::trace;
 use crate::value::Value;
 use crate::var::Var;
@@ -248,6 +248,29 @@ impl Cell {
     pub fn set_grad(&self, grad: Option<Var>) {
         let leaf = self.here().hold().leaf.clone();
         leaf.set(grad);
+    }
+
+    /// Calls `hook` with each gradient of this parameter that is complete, before it is added to what has accumulated; what the
+    /// hook returns, if anything, takes its place. It stays while values come and go. While a program is built, it becomes a
+    /// part of each way back that leads to the parameter.
+    pub fn register_hook(
+        &self,
+        hook: impl Fn(&Var) -> Result<Option<Var>> + Send + Sync + 'static,
+    ) -> HookHandle {
+        let (leaf, hook): (_, Hook) = (self.leaf(), Arc::new(hook));
+        leaf.add_hook(hook.clone());
+        HookHandle::of_leaf(&leaf, &hook)
+    }
+
+    /// What its versions share.
+    pub(crate) fn leaf(&self) -> Arc<Leaf> {
+        self.here().hold().leaf.clone()
+    }
+
+    /// Has its versions have the hooks of another one's.
+    pub(crate) fn take_hooks(&self, other: &Cell) {
+        let leaf = other.hold().leaf.clone();
+        self.hold().leaf = Arc::new(leaf.apart());
     }
 
     /// The cell of the accumulated gradient.

@@ -104,11 +104,12 @@ pub use rewrite::{NewValues, Rewrite};
 pub use sample::{Expect, Sample};
 pub use scope::{Guard, Mode, at, enable_grad, imperative, is_recording, mode, no_grad};
 pub use state::{Bound, State, StateGuard, assign_state, declare_state, read_state};
+pub use tape::HookHandle;
 pub use trace::{
-    Closed, FaultHook, Gradients, Runs, Traced, abort_block, begin_block, building_states, close,
-    end_block, free_block, grad_of_run, inputs_are_said, is_reached, known_value, leaf_input,
-    new_symbols, note_value, on_fault, outline, same_value, trace_block, trace_block_at,
-    tracked_input, visit_calls_from,
+    Closed, FaultHook, FreedBy, Gradients, LeafHooks, Runs, Traced, abort_block, begin_block,
+    building_states, close, end_block, follows_lines, free_block, freed_behind, grad_of_run,
+    inputs_are_said, is_reached, known_value, leaf_input, new_symbols, note_value, on_fault,
+    outline, same_value, trace_block, trace_block_at, tracked_input, visit_calls_from,
 };
 pub use update::{Place, update_in_place};
 pub use value::{List, Value};

@@ -98,10 +98,7 @@ impl Block {
         if !var.is_tracked() && !var.is_symbolic() {
             return Ok(());
         }
-        hooks.iter().try_for_each(|hook| {
-            let hook = hook.clone();
-            var.register_hook(move |grad| hook(grad))
-        })
+        hooks.iter().try_for_each(|hook| var.hook_here(hook.clone()))
     }
 
     fn param_note(&self, i: usize) -> String {

@@ -145,6 +145,7 @@ impl State {
             return Some(copy.clone());
         }
         let copy = copied(cell);
+        copy.take_hooks(cell);
         copies.insert(cell.id(), (cell.clone(), copy.clone()));
         copies.insert(copy.id(), (copy.clone(), copy.clone()));
         drop(copies);

@@ -1,7 +1,7 @@
 //! The tape: a graph of nodes, one for each recorded op, held alive by the values it made.
 
 use std::cell::Cell;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use fluvial_tensor::{Loc, Result, Type};
 use smallvec::SmallVec;
@@ -91,24 +91,85 @@ impl Slot {
     }
 }
 
-/// Where a leaf accumulates its gradient: a cell, once there is one.
+/// What all versions of a leaf share: where it accumulates its gradient, a cell, once there is one; and its hooks.
 #[derive(Default)]
-pub(crate) struct Leaf(OnceLock<crate::cell::Cell>);
+pub(crate) struct Leaf {
+    grad: OnceLock<crate::cell::Cell>,
+    hooks: Mutex<Vec<Hook>>,
+}
 
 impl Leaf {
     pub fn get(&self) -> Option<Var> {
-        self.0.get()?.get()
+        self.grad.get()?.get()
     }
 
     pub fn set(&self, grad: Option<Var>) {
         match grad {
             Some(grad) => self.cell(|| "grad".into()).keep(grad),
-            None => self.0.get().into_iter().for_each(crate::cell::Cell::clear),
+            None => self.grad.get().into_iter().for_each(crate::cell::Cell::clear),
         }
     }
 
     pub fn cell(&self, label: impl FnOnce() -> Arc<str>) -> &crate::cell::Cell {
-        self.0.get_or_init(|| crate::cell::Cell::new(label()))
+        self.grad.get_or_init(|| crate::cell::Cell::new(label()))
+    }
+
+    pub fn hooks(&self) -> Vec<Hook> {
+        lock(&self.hooks).clone()
+    }
+
+    /// One with the same hooks, and no gradient.
+    pub fn apart(&self) -> Leaf {
+        Leaf { grad: OnceLock::new(), hooks: Mutex::new(self.hooks()) }
+    }
+
+    /// Which hooks it has, as numbers.
+    pub fn hook_ids(&self) -> SmallVec<[usize; 2]> {
+        lock(&self.hooks).iter().map(hook_id).collect()
+    }
+
+    pub fn add_hook(&self, hook: Hook) {
+        lock(&self.hooks).push(hook);
+    }
+
+    fn remove_hook(&self, id: usize) {
+        let mut hooks = lock(&self.hooks);
+        let removed: Vec<Hook> = hooks.extract_if(.., |hook| hook_id(hook) == id).collect();
+        drop(hooks);
+        // What a hook owns is dropped without the lock: it may run code of its own.
+        drop(removed);
+    }
+}
+
+fn hook_id(hook: &Hook) -> usize {
+    Arc::as_ptr(hook) as *const () as usize
+}
+
+/// Takes a hook away that was put on a leaf or a parameter. Those of other values go with the values.
+#[derive(Debug)]
+pub struct HookHandle(Option<(Weak<Leaf>, usize)>);
+
+impl HookHandle {
+    pub(crate) fn of_leaf(leaf: &Arc<Leaf>, hook: &Hook) -> HookHandle {
+        HookHandle(Some((Arc::downgrade(leaf), hook_id(hook))))
+    }
+
+    pub(crate) fn of_value() -> HookHandle {
+        HookHandle(None)
+    }
+
+    /// Whether it is on a leaf or a parameter.
+    pub fn is_on_leaf(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// From here on the hook is no longer called, if it is on a leaf or a parameter.
+    pub fn remove(&self) {
+        if let Some((leaf, id)) = &self.0
+            && let Some(leaf) = leaf.upgrade()
+        {
+            leaf.remove_hook(*id);
+        }
     }
 }
 
@@ -135,6 +196,13 @@ impl Node {
         Node { seq: next_seq(latest), types, kind, hooks: OnceLock::new() }
     }
 
+    /// A node whose saved values an earlier walk has taken.
+    pub fn freed(op: OpRef, loc: Loc, ty: Type, latest: u64) -> Node {
+        let kind = Kind::Call { op, loc, saved: Mutex::new(None) };
+        let types = SmallVec::from_buf([ty]);
+        Node { seq: next_seq(latest), types, kind, hooks: OnceLock::new() }
+    }
+
     pub fn leaf_slot(&self) -> Option<&Arc<Leaf>> {
         match &self.kind {
             Kind::Leaf(leaf) => Some(leaf),
@@ -143,14 +211,28 @@ impl Node {
     }
 
     pub fn add_hook(&self, out: u32, hook: Hook) {
+        match &self.kind {
+            Kind::Leaf(leaf) => leaf.add_hook(hook),
+            Kind::Call { .. } => self.add_own_hook(out, hook),
+        }
+    }
+
+    /// A hook that other versions of a leaf do not have.
+    pub fn add_own_hook(&self, out: u32, hook: Hook) {
         lock(self.hooks.get_or_init(Box::default)).push((out, hook));
     }
 
     /// The hooks of output `out`, in the order in which they were added.
     pub fn hooks(&self, out: u32) -> Vec<Hook> {
-        let Some(hooks) = self.hooks.get() else { return Vec::new() };
-        let of_output = |(o, hook): &(u32, Hook)| (*o == out).then(|| hook.clone());
-        lock(hooks).iter().filter_map(of_output).collect()
+        let mut found = match &self.kind {
+            Kind::Leaf(leaf) => leaf.hooks(),
+            Kind::Call { .. } => Vec::new(),
+        };
+        if let Some(hooks) = self.hooks.get() {
+            let of_output = |(o, hook): &(u32, Hook)| (*o == out).then(|| hook.clone());
+            found.extend(lock(hooks).iter().filter_map(of_output));
+        }
+        found
     }
 }
 

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use crate::block::ValueId;
 use crate::scope::{self, Mode};
-use crate::tape::{Edge, Leaf, Node};
+use crate::tape::{Edge, Hook, HookHandle, Leaf, Node};
 use crate::trace;
 use crate::value::Value;
 
@@ -175,6 +175,18 @@ impl Var {
         }
     }
 
+    /// The value as another version of a leaf, in both modes: gradients of all versions accumulate in one place, and hooks on
+    /// one are hooks on all.
+    pub fn track_as(&self, leaf: &Var) -> Result<Var> {
+        let slot = leaf.0.edge.as_ref().and_then(|edge| edge.node.leaf_slot());
+        match (&self.0.repr, slot) {
+            (Repr::Failed(error), _) => Err(error.clone()),
+            (Repr::Value(value), Some(slot)) => Ok(Var::leaf(value.clone(), slot.clone())),
+            _ if leaf.is_symbolic() => trace::leaf_again(self, leaf),
+            _ => Err(Error::internal("a version of what is no leaf")),
+        }
+    }
+
     pub(crate) fn leaf(value: Value, leaf: Arc<Leaf>) -> Var {
         let node = Node::leaf(value.ty(), leaf);
         Var::with_edge(value, Some(Edge { node: Arc::new(node), out: 0 }))
@@ -261,23 +273,38 @@ impl Var {
     }
 
     /// Calls `hook` with the gradient of this value whenever it is complete; what the hook
-    /// returns, if anything, takes its place. Both modes.
+    /// returns, if anything, takes its place. Both modes. On a leaf it stays for all versions of it.
     #[track_caller]
     pub fn register_hook(
         &self,
         hook: impl Fn(&Var) -> Result<Option<Var>> + Send + Sync + 'static,
-    ) -> Result<()> {
+    ) -> Result<HookHandle> {
         let loc = scope::user_line();
         match (&self.0.repr, &self.0.edge) {
             (Repr::Failed(error), _) => Err(error.clone()),
             (Repr::Symbol(symbol), _) => {
-                trace::add_hook(symbol, Arc::new(hook)).map_err(|error| error.at(loc))
+                trace::add_hook(symbol, Arc::new(hook)).map_err(|error| error.at(loc))?;
+                Ok(HookHandle::of_value())
             }
             (_, Some(edge)) => {
-                edge.node.add_hook(edge.out, Arc::new(hook));
-                Ok(())
+                let hook: Hook = Arc::new(hook);
+                edge.node.add_hook(edge.out, hook.clone());
+                let leaf = edge.node.leaf_slot();
+                Ok(leaf.map_or_else(HookHandle::of_value, |leaf| HookHandle::of_leaf(leaf, &hook)))
             }
             _ => Err(trace::unreached_hook().at(loc)),
+        }
+    }
+
+    /// A hook on this value alone, also if it is a version of a leaf.
+    pub(crate) fn hook_here(&self, hook: Hook) -> Result<()> {
+        match (&self.0.repr, &self.0.edge) {
+            (Repr::Symbol(symbol), _) => trace::add_hook(symbol, hook),
+            (_, Some(edge)) => {
+                edge.node.add_own_hook(edge.out, hook);
+                Ok(())
+            }
+            _ => Err(trace::unreached_hook()),
         }
     }
 

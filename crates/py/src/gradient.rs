@@ -247,7 +247,7 @@ fn leaf_input(py: Python<'_>, input: &Tensor, tensor: &Tensor) -> PyResult<Optio
         }
         return Ok(None);
     }
-    let cell = core::leaf_input(&input).map_err(|error| crate::errors::raise(py, error))?;
+    let cell = core::leaf_input(&input, &var).map_err(|error| crate::errors::raise(py, error))?;
     Ok(Some(LeafGradient(cell)))
 }
 
@@ -264,6 +264,47 @@ fn program_gradients() -> Option<Gradients> {
     (!found.is_empty()).then_some(Gradients(found))
 }
 
+/// The hooks on leaves and parameters that are a part of the ways back of a program.
+#[pyclass(frozen, module = "fluvial._core")]
+struct LeafHooks(core::LeafHooks);
+
+#[pymethods]
+impl LeafHooks {
+    /// Whether the leaves have the same hooks now.
+    fn hold(&self) -> bool {
+        self.0.hold()
+    }
+}
+
+/// The hooks that are a part of the program being built, if gradients of leaves are taken in it.
+#[pyfunction]
+fn program_hooks() -> Option<LeafHooks> {
+    let found = core::LeafHooks::of_program();
+    (!found.is_empty()).then_some(LeafHooks(found))
+}
+
+/// What a backward pass of the program being built has freed behind an output.
+#[pyclass(frozen, module = "fluvial._core")]
+struct FreedBy(core::FreedBy);
+
+#[pymethods]
+impl FreedBy {
+    /// The output of a run with a history that is freed, if it has one.
+    fn mark<'py>(&self, tensor: &Bound<'py, Tensor>) -> PyResult<Bound<'py, Tensor>> {
+        let (py, var) = (tensor.py(), tensor.get().var(tensor.py()));
+        match var.is_tracked() && !var.is_leaf() {
+            true => Bound::new(py, Tensor::new(self.0.mark(&var))),
+            false => Ok(tensor.clone()),
+        }
+    }
+}
+
+/// What a backward pass of the program being built has freed behind a value; None for nothing.
+#[pyfunction]
+fn freed_behind(py: Python<'_>, tensor: &Tensor) -> Option<FreedBy> {
+    core::freed_behind(&tensor.var(py)).map(FreedBy)
+}
+
 /// What `grad` of a tensor is: the gradient that a leaf has, or the gradients of a computed value of a program.
 pub fn of_value<'py>(tensor: &Bound<'py, Tensor>) -> PyResult<Option<Bound<'py, PyAny>>> {
     let (py, var) = (tensor.py(), tensor.get().var(tensor.py()));
@@ -277,7 +318,7 @@ pub fn of_value<'py>(tensor: &Bound<'py, Tensor>) -> PyResult<Option<Bound<'py, 
         let grad = grad.check().map_err(|error| errors::raise(py, error))?;
         return Ok(Some(Bound::new(py, Tensor::of_grad(grad, tensor.as_any()))?.into_any()));
     }
-    if !var.is_symbolic() || var.is_leaf() {
+    if !var.is_symbolic() || var.is_leaf() || core::follows_lines() {
         return Ok(None);
     }
     Ok(Some(Bound::new(py, GradientOf(var))?.into_any()))
@@ -335,6 +376,10 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(why_no_gradient, module)?)?;
     module.add_class::<Gradients>()?;
     module.add_class::<LeafGradient>()?;
+    module.add_class::<LeafHooks>()?;
+    module.add_class::<FreedBy>()?;
+    module.add_function(wrap_pyfunction!(program_hooks, module)?)?;
+    module.add_function(wrap_pyfunction!(freed_behind, module)?)?;
     module.add_function(wrap_pyfunction!(leaf_input, module)?)?;
     module.add_function(wrap_pyfunction!(goes_back, module)?)?;
     module.add_function(wrap_pyfunction!(program_gradients, module)?)?;

@@ -2,12 +2,12 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fluvial::core::{Result, Var};
+use fluvial::core::{HookHandle, Result, Var};
 use pyo3::prelude::*;
 
 use crate::args::Arg;
 use crate::tensor::Tensor;
-use crate::{call, errors};
+use crate::{call, errors, parameter};
 
 /// The function of a hook, until it is taken away.
 type Cell = Arc<Mutex<Option<Py<PyAny>>>>;
@@ -21,14 +21,20 @@ type Cell = Arc<Mutex<Option<Py<PyAny>>>>;
 ///     >>> x.grad.item()
 ///     30.0
 #[pyclass(frozen, module = "fluvial", name = "Hook")]
-pub struct Hook(Cell);
+pub struct Hook {
+    function: Cell,
+    /// Where it is, on a leaf or a parameter.
+    handle: HookHandle,
+}
 
 #[pymethods]
 impl Hook {
     /// From here on the function is no longer called.
     fn remove(&self) {
-        let function = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let function = self.function.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(function);
+        self.handle.remove();
+        self.tell();
     }
 
     fn __enter__<'py>(slf: &Bound<'py, Self>) -> Bound<'py, Self> {
@@ -47,8 +53,19 @@ pub fn register_on(var: &Var, function: &Bound<'_, PyAny>) -> PyResult<Hook> {
     let cell: Cell = Arc::new(Mutex::new(Some(function.clone().unbind())));
     let of_hook = cell.clone();
     let hook = move |grad: &Var| Python::attach(|py| called(py, &of_hook, grad));
-    call::run_attached(py, || var.register_hook(hook))?;
-    Ok(Hook(cell))
+    let handle = call::run_attached(py, || var.register_hook(hook))?;
+    let hook = Hook { function: cell, handle };
+    hook.tell();
+    Ok(hook)
+}
+
+impl Hook {
+    /// Tells those who keep programs that a leaf has other hooks.
+    fn tell(&self) {
+        if self.handle.is_on_leaf() {
+            parameter::changed();
+        }
+    }
 }
 
 fn called(py: Python<'_>, cell: &Cell, grad: &Var) -> Result<Option<Var>> {

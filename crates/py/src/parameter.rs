@@ -544,7 +544,7 @@ fn changes() -> u64 {
 
 /// Tells that a layer or a parameter was changed so.
 #[pyfunction]
-fn changed() {
+pub fn changed() {
     CHANGES.fetch_add(1, Ordering::AcqRel);
 }
 

@@ -319,13 +319,12 @@ impl Tensor {
         let py = key.py();
         self.renew(py)?;
         let var = self.var(py);
-        if var.is_leaf() || self.own(py).is_some_and(|own| own.is_leaf()) {
-            let error = Error::gradient("a leaf, whose gradient accumulates, cannot be changed");
-            let remedy = "`y = x.setitem(key, value)` makes a new tensor, and keeps the leaf";
-            return Err(errors::raise(py, error.remedy(remedy)));
-        }
+        let is_leaf = leaf::checked(py, self, &var)?;
         let changed = index::set(&var, key, value)?;
-        self.put(py, changed)
+        match is_leaf && self.is_value(py) {
+            true => leaf::put_off_tape(py, self, &changed),
+            false => self.put(py, changed),
+        }
     }
 
     /// A new tensor: this one with a value, broadcast and cast, in the place of `x[key]`.

@@ -5,7 +5,7 @@
 //! the way back needs, and nothing is computed again; a call of that kind whose gradient nobody asked for is the
 //! last one. So prediction is as fast as without a tape, and so is training, and nobody has to say which it is.
 //!
-//! A program whose results need an effect (a function of the host, a loop that prints) cannot be computed again;
+//! A program whose results need an effect (a function of the host, a loop that prints; not a check) cannot be computed again;
 //! its calls keep what the way back needs from the first one on.
 
 mod applied;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fluvial_core::{
-    Error, GradOptions, Loc, OpRef, Program, Result, Role, State, Tensor, Var, assign_state,
+    Cell, Error, GradOptions, Loc, OpRef, Program, Result, Role, State, Tensor, Var, assign_state,
     enable_grad, grad, grad_with, no_grad, read_state, vjp,
 };
 use fluvial_ops::{exp, floor, gt, host_call, register_host, sin, stop_gradient, sum};
@@ -352,6 +352,46 @@ fn hooks_are_checked() {
     }
     let error = Var::scalar(1.0f64).register_hook(|_| Ok(None)).unwrap_err().to_string();
     assert!(error.contains("that no gradient reaches"), "{error}");
+}
+
+#[test]
+fn versions_of_a_leaf_share_gradient_and_hooks() {
+    let x = leaf(2.0);
+    let handle = x.register_hook(|dx| (dx * 10.0).check().map(Some)).unwrap();
+    let y = (&x * 3.0).check().unwrap();
+    let next = Var::scalar(5.0f64).track_as(&x).unwrap();
+    y.backward().unwrap();
+    (&next * &next).check().unwrap().backward().unwrap();
+    assert_eq!(number(&next.grad().unwrap()), 130.0);
+    assert_eq!(number(&x.grad().unwrap()), 130.0);
+    handle.remove();
+    next.zero_grad();
+    (&next * 2.0).check().unwrap().backward().unwrap();
+    assert_eq!(number(&next.grad().unwrap()), 2.0);
+}
+
+#[test]
+fn a_hook_on_a_cell_survives_updates_in_both_modes() {
+    let cell = Cell::of("w", Role::Parameter, Tensor::scalar(3.0f64));
+    let handle = cell.register_hook(|dw| (dw * 10.0).check().map(Some));
+    let slope = || -> Result<Vec<Var>> {
+        let w = cell.read()?;
+        grad(&[&(&w * &w)], &[&w])
+    };
+    assert_eq!(number(&slope().unwrap()[0]), 60.0);
+    cell.assign(&Var::scalar(4.0f64)).unwrap();
+    assert_eq!(number(&slope().unwrap()[0]), 80.0);
+    let built = || Program::build(&[], |_| slope()).unwrap();
+    let program = built();
+    assert_eq!(number(&program.apply(&[]).unwrap()[0]), 80.0);
+    handle.remove();
+    assert_eq!(number(&slope().unwrap()[0]), 8.0);
+    assert_eq!(number(&built().apply(&[]).unwrap()[0]), 8.0);
+    assert_eq!(
+        number(&program.apply(&[]).unwrap()[0]),
+        80.0,
+        "a program keeps the hooks it was built with"
+    );
 }
 
 #[test]

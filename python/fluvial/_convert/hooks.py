@@ -21,6 +21,10 @@ def registering(value: Any, register: Callable[[Any], Any]) -> Callable[[Any], A
         outer = BUILD.outer
         if outer is None:
             return register(hook)
+        if not journal.made_since(value, outer.world.number) and _core.held(value).is_leaf:
+            number = outer.number_of(value)
+            if number is None or number >= outer.n_arguments:
+                raise refusal()
         if isinstance(hook, types.FunctionType):
             # It is called once for all calls of the program.
             outer.reads_of(hook, wanted, _cells(hook))
@@ -35,6 +39,29 @@ def registering(value: Any, register: Callable[[Any], Any]) -> Callable[[Any], A
             raise
 
     return put
+
+
+def refusal() -> Mismatch:
+    """The error for a hook that a function puts on a parameter or a leaf from outside."""
+    return Mismatch(
+        f"{user_line()}: a hook on a parameter or a leaf stays there, and each call of the function would put another one\n"
+        "  remedy: put it there once, outside of the function"
+    )
+
+
+def of_leaf(hook: Any) -> Callable[[Any], Any]:
+    """A hook on a leaf or a parameter. Where a program takes the gradient, the hook becomes a part of its way back: what it
+    reads is followed, what it changes is changed by each call, or refused."""
+    line = user_line()
+
+    def called(grad: Any) -> Any:
+        if not _core.is_building():
+            return hook(grad)
+        if BUILD.outer is not None and isinstance(hook, types.FunctionType):
+            BUILD.outer.reads_of(hook, wanted, _cells(hook))
+        return _followed(hook, line)(grad)
+
+    return called
 
 
 def _cells(hook: Any) -> dict[str, types.CellType] | None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from .._fault import user_line
-from .._tree import children, is_array
+from .._tree import children, is_array, is_parameter
 from .errors import Mismatch
 from .fixed import Fixed, Hidden
 from .inherited import is_of_class
@@ -53,13 +53,26 @@ class Slot:
 
 
 class _Value(Slot):
+    #: The leaf that the tensor was when a block began: it stays one, whatever value the block gives it.
+    leaf: Any = None
+
     def take(self) -> Any:
-        return copy.copy(self.owner)
+        content = copy.copy(self.owner)
+        if self.leaf is None and content.is_leaf:
+            self.leaf = content
+        return content
 
     def original(self) -> Any:
         return _core.held(self.owner)
 
     def put(self, content: Any) -> None:
+        if self.leaf is not None and content.is_symbolic and not content.is_leaf:
+            if BUILD.outer is None or BUILD.outer.number_of(self.owner) is None:
+                raise Mismatch(
+                    f"{self.line}: a leaf that the function makes would be changed in a branch or loop that only the run "
+                    "decides on\n  remedy: make the leaf outside of the function, or in that branch or loop"
+                )
+            content = _core.leaf_again(self.leaf, content)
         _core.put_held(self.owner, content)
 
 
@@ -181,7 +194,8 @@ def slot_of(value: Any) -> Slot | None:
 
 def _kind(value: Any) -> type[Slot] | None:
     if is_tensor(value):
-        return _Value
+        # A parameter is a state of the program, which blocks carry by themselves.
+        return None if is_parameter(value) else _Value
     if isinstance(value, (list, collections.deque)):
         return _Items
     if isinstance(value, dict):

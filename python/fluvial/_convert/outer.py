@@ -19,6 +19,7 @@ from .._fault import fault
 from .._tree import children, is_array, is_parameter, is_tensor
 from . import journal
 from .journal import World
+from .shares import Shares, pairs
 from .trees import UNBOUND
 
 Tensor = _core.Tensor
@@ -58,6 +59,8 @@ class Outer:
         self.decisions, self.has_tests = decisions, False
         #: What the inputs are in the call at hand.
         self.values: list[Tensor] = []
+        #: Which of the user's tensors were changed in place, of which others may be parts.
+        self.shares = Shares()
         #: What messages call the numbers that are inputs of the program.
         self.opens = opens
         #: By identity: tensors from outside, with their inputs and the numbers of these.
@@ -84,6 +87,7 @@ class Outer:
 
     def adopt(self, tensor: Tensor) -> Tensor:
         """The input that stands for a tensor from outside."""
+        self.shares.reads(tensor)
         known = self.inputs.get(id(tensor))
         if known is not None:
             return known[1]
@@ -103,9 +107,10 @@ class Outer:
         self.n_inputs += 1
         return param
 
-    @staticmethod
-    def touch(tensor: Tensor) -> None:
+    def touch(self, tensor: Tensor) -> None:
         """Called before a tensor gets another value."""
+        if not journal.made_since(tensor, self.world.number):
+            self.shares.changes(tensor)
         journal.touch(tensor)
 
     def take(self, tensor: Tensor, param: Tensor) -> None:
@@ -156,6 +161,10 @@ class Outer:
         """The numbers of inputs that get another value."""
         numbers = map(self.inputs.get, self.world.touched)
         return [known[2] for known in numbers if known is not None]
+
+    def shared(self) -> frozenset[tuple[int, int]]:
+        """Which of the inputs that get another value share elements with which others."""
+        return pairs({number: tensor for tensor, _, number in self.inputs.values()}, self.changed_inputs())
 
     def arguments(
         self, arguments: dict[str, Any], opens: dict[int, tuple], gathered: frozenset[str] = frozenset()

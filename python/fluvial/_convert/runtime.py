@@ -21,7 +21,7 @@ from .._fault import fault
 from .._opens import Open, known
 from .._printing import text, without_values
 from .._tree import is_array, with_tensors
-from . import attempts, calls, for_loops, hooks, journal, logic, loops, own, paths, patterns, raised, regions, tags
+from . import attempts, calls, for_loops, journal, logic, loops, own, paths, patterns, raised, regions, tags
 from . import trying as tries
 from .builtin import OVERRIDES, generated, items, listed, method, of_program, unpacked
 from .calls import looked_at
@@ -532,8 +532,6 @@ def callee(function: Any) -> Any:
         if of_value is not None:
             return of_value
         owner: Any = getattr(function, "__self__", None)
-        if is_tensor(owner) and function.__name__ == "register_hook":
-            return hooks.registering(owner, function)
         if isinstance(owner, contextvars.ContextVar) and function.__name__ == "get":
             return lambda *default: function(*default) if default else _read(owner, "get")()
         if function in _OWN:

@@ -56,3 +56,44 @@ CASES = {
     "a contiguous transpose is refused": lines("x.T.contiguous()[0] = 1.0"),
     "detached from what gradients pass is refused": Case("y = x * 2\ny.detach()[0] = 1.0\nreturn y", tuple(f"{one}.track()" for one in M)),
 }
+
+#: A tensor and a part of it, both given to one function.
+BOTH = "def both(x, part):\n    kept.append(x)\n    return x, part(x)\nkept = []"
+
+
+def together(body: str, part: str = "lambda x: x[0]", *, verdict: str = "equal", calls: tuple = M, **more) -> Case:
+    return Case(body, tuple(f"*both({one}, {part})" for one in calls), "x, p", before=BOTH, verdict=verdict, **more)
+
+
+READ = "p.zero_()\nreturn x * 1.0"
+CASES |= {
+    "part and whole: the part is changed, the whole is read": together(READ, verdict="refused"),
+    "part and whole: the part is changed in a branch": together("if fl.sum(p) > 0:\n    p.zero_()\nreturn x * 1.0", verdict="refused"),
+    "part and whole: the part is changed in a loop": together("for i in range(fl.tensor(2)):\n    p.add_(1.0)\nreturn x * 1.0", verdict="refused"),
+    "part and whole: the whole is read before": together("y = x * 2.0\np.zero_()\nreturn y"),
+    "part and whole: the whole is returned": together("p.zero_()\nreturn x"),
+    "part and whole: the part is returned": together("p[1] = 5.0\nreturn p"),
+    "part and whole: the whole is changed, the part is read": together("x[0] = 5.0\nreturn p * 1.0, x * 1.0"),
+    "part and whole: both are changed": together("x[0] = 5.0\np.add_(1.0)", verdict="refused"),
+    "part and whole: both are changed, the part first": together("p.add_(1.0)\nx[0] = 5.0", verdict="refused"),
+    "a column and the whole": together(READ, "lambda x: x[:, 1]", verdict="refused"),
+    "a transpose and the whole": together("p[0] = 7.0\nreturn x * 1.0", "lambda x: x.T", verdict="refused"),
+    "a view and the whole": together("p[0] = 7.0\nreturn x * 1.0", "lambda x: x.view(-1)", verdict="refused"),
+    "another shape and the whole": together(READ, "lambda x: x.reshape(3, 2)", verdict="refused"),
+    "a detached one and the whole": together(READ, "lambda x: x.detach()", verdict="refused"),
+    "the data and the whole": together(READ, "lambda x: x.data"),
+    "a part of a part and the whole": together(READ, "lambda x: x[0][1:]", verdict="refused"),
+    "a part of a part, the middle is gone": together("p.zero_()\nreturn x", "lambda x: x.view(-1)[1:3]"),
+    "a part in a list": together("p[0].zero_()\nreturn x * 1.0", "lambda x: [x[0], x[1]]", verdict="refused"),
+    "a part in a dict": together("p['row'].zero_()\nreturn x * 1.0", "lambda x: {'row': x[1]}", verdict="refused"),
+    "two rows are changed": together("p[0].zero_()\np[1].add_(1.0)\nreturn p[0] * 1.0", "lambda x: [x[0], x[1]]"),
+    "a row and a column are changed": together("p[0].zero_()\np[1].add_(1.0)", "lambda x: [x[0], x[:, 0]]", verdict="refused"),
+    "a captured whole": Case("p.zero_()\nreturn kept[0] * 1.0", tuple(f"part({one})" for one in M), "p", before="kept = [None]\ndef part(x):\n    kept[0] = x\n    return x[0]", verdict="refused"),
+    "a captured part": Case("kept[0].zero_()\nreturn x * 1.0", tuple(f"whole({one})" for one in M), before="kept = [None]\ndef whole(x):\n    kept[0] = x[0]\n    return x", verdict="refused"),
+    "a captured whole that is not read": Case("p.zero_()", tuple(f"part({one})" for one in M), "p", before="kept = [None]\ndef part(x):\n    kept[0] = x\n    return x[0]"),
+    "a part in the second call only": Case(READ, ("*apart()", "*both()"), "x, p", before="def apart():\n    return fl.ones((2, 3)), fl.ones((3,))\ndef both():\n    x = fl.ones((2, 3))\n    return x, x[0]", verdict="refused"),
+    "a part in the first call only": Case("y = x * 1.0\np.zero_()\nreturn y", ("*both()", "*apart()", "*both()"), "x, p", before="def apart():\n    return fl.ones((2, 3)), fl.ones((3,))\ndef both():\n    x = fl.ones((2, 3))\n    return x, x[0]"),
+    "a row of a parameter is an argument": Case("with fl.no_grad():\n    p.zero_()\nreturn net.weight * 1.0", ("net.weight[0]",), "p", before="fl.seed(1)\nnet = fl.nn.Linear(3, 2)", verdict="refused"),
+    "arrays that share memory": Case("x[0] = 5.0\nreturn p * 1.0, x * 1.0", ("a, a[0]", "a, a.T"), "x, p", before="a = np.ones((2, 2), np.float32)"),
+    "one tensor twice": Case("p[0] = 5.0\nreturn x * 1.0", tuple(f"*(lambda x: (x, x))({one})" for one in M), "x, p"),
+}

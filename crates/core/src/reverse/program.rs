@@ -124,6 +124,8 @@ pub(super) fn cotangents(
 /// The calls of the frames from the lowest that holds a wanted value up to the top one.
 struct Listing {
     lowest: usize,
+    /// The frame that the lines stand in.
+    top: usize,
     /// By frame and value: its slot. A captured value has the slot of what it captures.
     slots: Vec<Vec<usize>>,
     frame_ids: Vec<u64>,
@@ -150,6 +152,7 @@ impl Listing {
             let lowest = outputs.iter().chain(wrt).filter_map(level_of).min().unwrap_or(top);
             let mut listing = Listing {
                 lowest,
+                top,
                 slots: Vec::new(),
                 frame_ids: frames[lowest..].iter().map(|frame| frame.id).collect(),
                 calls: Vec::new(),
@@ -242,7 +245,7 @@ impl Listing {
         });
     }
 
-    /// Refuses a walk from outputs that depend, in any run, on calls of the block on top which an earlier walk has freed.
+    /// Refuses a walk from outputs that depend on calls which an earlier walk has freed, or has perhaps.
     /// Before the oldest of the wanted values nothing counts, unless all leaves are wanted.
     fn refuse_freed(
         &self,
@@ -252,32 +255,45 @@ impl Listing {
         loc: Loc,
     ) -> Result<()> {
         with_frames(|frames| {
-            let Some(top) = frames.len().checked_sub(1) else { return Ok(()) };
-            if frames[top].freed_calls.is_empty() {
+            if frames.iter().all(|frame| frame.freed.is_empty()) {
                 return Ok(());
             }
-            let mut reached = vec![false; self.n_slots];
-            outputs.iter().flatten().for_each(|&slot| reached[slot] = true);
+            // Whether an output depends on a value perhaps, or in any run.
+            let mut reached: Vec<Option<bool>> = vec![None; self.n_slots];
+            outputs.iter().flatten().for_each(|&slot| reached[slot] = Some(true));
             let mut is_sought: HashSet<usize> = wanted.iter().flatten().copied().collect();
             for &(level, index) in self.calls.iter().rev() {
                 let call = &frames[level].calls[index];
-                let own = call.outputs.iter().map(|&id| self.slot_of(level, id));
-                let is_reached = own.clone().any(|slot| reached[slot]);
-                if is_reached && level == top && frames[top].freed_calls.contains(&index) {
-                    return Err(super::tape::freed(call.op.name(), call.loc, loc));
+                let own: SmallVec<[usize; 4]> =
+                    call.outputs.iter().map(|&id| self.slot_of(level, id)).collect();
+                let is_reached = own.iter().filter_map(|&slot| reached[slot]).max();
+                let is_freed = trace::is_freed(frames, level, index);
+                if let (Some(is_reached), Some(is_freed), true) =
+                    (is_reached, is_freed, passes(&call.op))
+                {
+                    return Err(match is_reached && is_freed {
+                        true => super::tape::freed(call.op.name(), call.loc, loc),
+                        false => trace::perhaps_freed(call.op.name(), call.loc, loc),
+                    });
                 }
-                own.for_each(|slot| {
-                    is_sought.remove(&slot);
+                own.iter().for_each(|slot| {
+                    is_sought.remove(slot);
                 });
                 if is_sought.is_empty() && !is_leaf {
                     break;
                 }
-                if !is_reached || !passes(&call.op) || !call.op.blocks().is_empty() {
-                    continue;
-                }
-                for &id in &call.inputs {
-                    reached[self.slot_of(level, id)] |=
-                        frames[level].types[id as usize].is_inexact();
+                let Some(is_sure) = is_reached.filter(|_| passes(&call.op)) else { continue };
+                let given: SmallVec<[bool; 4]> =
+                    own.iter().map(|&slot| reached[slot].is_some()).collect();
+                let inputs = call.op.reaches(&given);
+                let is_sure = is_sure && call.op.blocks().is_empty();
+                for (i, &id) in call.inputs.iter().enumerate() {
+                    if frames[level].types[id as usize].is_inexact()
+                        && inputs.as_ref().is_none_or(|inputs| inputs.get(i) != Some(&false))
+                    {
+                        let slot = self.slot_of(level, id);
+                        reached[slot] = reached[slot].max(Some(is_sure));
+                    }
                 }
             }
             Ok(())
@@ -354,7 +370,7 @@ impl Listing {
             let frame = self.slots.iter().position(|slots| slots.contains(&slot));
             let Some(frame) = frame else { return Vec::new() };
             let id = self.slots[frame].iter().position(|&own| own == slot).unwrap_or(usize::MAX);
-            frames[self.lowest + frame].hooks.get(&(id as ValueId)).cloned().unwrap_or_default()
+            trace::hooks_of(frames, self.lowest + frame, id as ValueId)
         })
     }
 }
@@ -415,11 +431,13 @@ impl Trace for Listing {
             true => self.with_residuals(i, op, &wanted, given, &types, loc)?,
             false => op,
         };
-        if self.frees && op.blocks().is_empty() {
+        if self.frees {
+            // Only the run knows which trips and branches there were to free, and whether it passes a branch of the walk.
+            let is_sure = |frames: &[Frame]| op.blocks().is_empty() && self.top + 1 == frames.len();
             with_frames(|frames| {
-                if level + 1 == frames.len() {
-                    frames[level].freed_calls.insert(index);
-                }
+                let (key, is_sure) = ((frames[level].id, index), is_sure(frames));
+                let known = frames[self.top].freed.entry(key).or_insert(is_sure);
+                *known |= is_sure;
             });
         }
         let keeps = match op.grad() {
@@ -450,9 +468,8 @@ impl Trace for Listing {
     fn hooks(&self, i: usize, output: usize) -> Vec<Hook> {
         let (level, index) = self.calls[i];
         with_frames(|frames| {
-            let frame = &frames[level];
-            let id = frame.calls[index].outputs[output];
-            frame.hooks.get(&id).cloned().unwrap_or_default()
+            let id = frames[level].calls[index].outputs[output];
+            trace::hooks_of(frames, level, id)
         })
     }
 }

@@ -97,6 +97,8 @@ struct Tape {
     order: Vec<u32>,
     index: HashMap<usize, u32, BuildHasherDefault<AddressHasher>>,
     n_slots: usize,
+    /// Nodes not younger than this one count for nothing.
+    oldest: u64,
     options: GradOptions,
     loc: Loc,
 }
@@ -133,6 +135,7 @@ impl Tape {
             order: Vec::new(),
             index: HashMap::default(),
             n_slots: 0,
+            oldest,
             options,
             loc,
         };
@@ -270,9 +273,15 @@ impl Tape {
             let behind =
                 |&(source, _): &(u32, u32)| source != NOWHERE && self.nodes[source as usize].leads;
             let leads = wanted.iter().flatten().any(|slot| own.contains(slot))
-                || sources.iter().any(behind);
+                || sources.iter().any(behind)
+                || self.is_freed(&self.nodes[i as usize]);
             self.nodes[i as usize].leads = leads;
         }
+    }
+
+    /// Whether a walk that gets to a node finds it freed.
+    fn is_freed(&self, visited: &Visited) -> bool {
+        visited.node.seq > self.oldest && visited.node.is_freed()
     }
 
     fn at(&self, i: usize) -> &Visited {
@@ -329,7 +338,7 @@ impl Trace for Tape {
         let leads = |&(source, _): &(u32, u32)| {
             self.nodes.get(source as usize).is_some_and(|visited| visited.leads)
         };
-        if !self.at(i).sources.iter().any(leads) {
+        if !self.at(i).sources.iter().any(leads) && !self.is_freed(self.at(i)) {
             return Ok(None);
         }
         let Some(saved) = self.saved(i)? else { return Ok(None) };

@@ -7,6 +7,7 @@ use fluvial_tensor::{Error, Loc, Result};
 use smallvec::smallvec;
 
 use super::frame::{Frame, Noted};
+use super::freed;
 use super::history::Lost;
 use super::joins::{Runs, take_over};
 use super::states::read_symbolic;
@@ -35,6 +36,8 @@ pub struct Closed {
     pub captures: Vec<Var>,
     /// Gradients that the blocks take with respect to values from outside.
     pub(super) lost: Vec<Lost>,
+    /// Where something was computed outside that a backward pass of the blocks frees.
+    pub(super) frees: Option<Loc>,
 }
 
 impl Traced {
@@ -95,12 +98,13 @@ pub fn close(parts: Vec<Traced>, runs: Runs) -> Result<Closed> {
             }
         }
     }
+    let frees = freed::hand_on(&parts);
     let lost = parts.iter().flat_map(|part| part.frame.lost_by_position()).collect();
     let blocks = parts
         .into_iter()
         .map(|part| Arc::new(close_one(part, &states, &entries, &captures)))
         .collect();
-    Ok(Closed { blocks, states, entries, captures, lost })
+    Ok(Closed { blocks, states, entries, captures, lost, frees })
 }
 
 fn close_one(part: Traced, states: &[Arc<str>], entries: &[Var], captures: &[Var]) -> Block {

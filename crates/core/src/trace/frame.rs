@@ -1,6 +1,6 @@
 //! One block under construction.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -18,7 +18,7 @@ use crate::program::StateDecl;
 use crate::scope::{self, Guard};
 use crate::state;
 use crate::structural::StopGradient;
-use crate::tape::Hook;
+use crate::tape::{Hook, Leaf};
 use crate::var::Var;
 
 pub(crate) struct Frame {
@@ -53,8 +53,8 @@ pub(crate) struct Frame {
     pub marks: Marks,
     /// Gradients that may pass what earlier trips have done.
     pub lost: Vec<Lost>,
-    /// The calls that a gradient has passed which frees its way.
-    pub freed_calls: HashSet<usize>,
+    /// The calls, by frame and number, that gradients have passed which free their way; and whether in any run.
+    pub freed: HashMap<(u64, usize), bool>,
     pub grads: BTreeMap<ValueId, Var>,
     pub n_fresh: u32,
     /// The types of the outputs of the next call, where they are known.
@@ -96,6 +96,10 @@ pub(crate) struct Root {
     pub knows_inputs: bool,
     /// Whether gradients are left in leaves.
     pub goes_back: bool,
+    /// What the versions of those inputs share outside.
+    pub outer_leaves: HashMap<Arc<str>, Arc<Leaf>>,
+    /// Leaves whose hooks are a part of ways back, with the numbers of these hooks.
+    pub hooked: Vec<(Arc<Leaf>, SmallVec<[usize; 2]>)>,
     /// States that say whether a parameter has a gradient, where only the run knows.
     pub flags: BTreeMap<Arc<str>, Cell>,
     /// What there is of gradients where calls may fail, by the number that a note gives.
@@ -172,7 +176,7 @@ impl Frame {
             leaf_states: HashMap::new(),
             marks: Marks::new(),
             lost: Vec::new(),
-            freed_calls: HashSet::new(),
+            freed: HashMap::new(),
             grads: BTreeMap::new(),
             n_fresh: 0,
             suggested: None,

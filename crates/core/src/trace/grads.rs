@@ -62,8 +62,8 @@ fn parameter_of(symbol: &Symbol) -> Option<(Arc<str>, Cell)> {
 
 /// Has an input of the program being built count as a leaf, as the tensor is that it stands for: the gradient that
 /// `backward` leaves in it is that of the cell, which is given. The caller brings it there before a run and takes it away
-/// behind it.
-pub fn leaf_input(input: &Var) -> Result<Cell> {
+/// behind it. The hooks of the tensor, `of`, are called with gradients inside of the program, too.
+pub fn leaf_input(input: &Var, of: &Var) -> Result<Cell> {
     let Some(symbol) = super::symbol_of(input) else { return Err(super::nothing_is_built()) };
     with_frames(|frames| {
         let frame = frames.iter_mut().find(|frame| frame.id == symbol.frame);
@@ -73,7 +73,11 @@ pub fn leaf_input(input: &Var) -> Result<Cell> {
         let cell = Cell::new(label);
         frame.leaves.push(symbol.id);
         frame.leaf_states.insert(symbol.id, name.clone());
-        root(frames)?.leaf_cells.insert(name, (cell.clone(), symbol.ty));
+        let root = root(frames)?;
+        if let Some(leaf) = of.0.edge.as_ref().and_then(|edge| edge.node.leaf_slot()) {
+            root.outer_leaves.insert(name.clone(), leaf.clone());
+        }
+        root.leaf_cells.insert(name, (cell.clone(), symbol.ty));
         Ok(cell)
     })
 }
@@ -100,7 +104,7 @@ pub fn inputs_are_said() {
 }
 
 /// Whether the program being built is that of lines which could run by themselves.
-pub(crate) fn follows_lines() -> bool {
+pub fn follows_lines() -> bool {
     with_frames(|frames| root(frames).is_ok_and(|root| root.knows_inputs))
 }
 

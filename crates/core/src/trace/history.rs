@@ -38,6 +38,7 @@ impl Closed {
         first_param: usize,
         first_result: usize,
     ) -> Result<()> {
+        self.check_freed()?;
         let Some(body) = self.blocks.first() else { return Ok(()) };
         for lost in &self.lost {
             let is_assigned = lost.state.as_ref().is_some_and(|state| self.states.contains(state));

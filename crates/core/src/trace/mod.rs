@@ -6,11 +6,13 @@
 mod close;
 mod faults;
 pub(crate) mod frame;
+mod freed;
 mod grads;
 mod history;
 mod joins;
 mod left;
 mod states;
+mod versions;
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -21,8 +23,10 @@ use smallvec::SmallVec;
 pub use close::{Closed, Traced, close};
 pub use faults::{FaultHook, note_value, on_fault};
 pub(crate) use frame::{Frame, FrameKind, Pending};
-pub(crate) use grads::{flush as flush_grads, follows_lines, going_back, leaves, origin};
-pub use grads::{grad_of_run, inputs_are_said, leaf_input, tracked_input};
+pub use freed::{FreedBy, freed_behind};
+pub(crate) use freed::{is_freed, perhaps_freed};
+pub(crate) use grads::{flush as flush_grads, going_back, leaves, origin};
+pub use grads::{follows_lines, grad_of_run, inputs_are_said, leaf_input, tracked_input};
 pub(crate) use history::Lost;
 pub use joins::Runs;
 pub use left::Gradients;
@@ -31,6 +35,8 @@ pub(crate) use states::{
     adopt_states, assign_cell, assign_symbolic, declare_cell, declare_symbolic, names_of,
     read_cell, read_symbolic, root,
 };
+pub use versions::LeafHooks;
+pub(crate) use versions::{hooks_of, leaf_again};
 
 use crate::bind::{Outputs, judged};
 use crate::block::{Block, ValueId};

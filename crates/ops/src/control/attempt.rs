@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::attempt_grad::{AttemptGrad, repeats};
+use super::attempt_grad::AttemptGrad;
 use crate::prelude::*;
 
 /// Runs `body`. If it fails with one of the faults that are `caught`, its results are what its notes say where it
@@ -201,7 +201,7 @@ impl Op for Attempt {
     fn grad(&self) -> Grad {
         Grad::Totals(Keeps::INPUTS, |p, sums| {
             let op = p.op::<Attempt>()?;
-            if let Some(line) = repeats(&op.blocks[0]) {
+            if let Some(line) = Attempt::repeats(&op.blocks[0]) {
                 return Err(Error::gradient(
                     "a gradient passes a `try` that has an effect in it, which would happen twice",
                 )

@@ -8,20 +8,22 @@ use super::raise_again::RaiseAgain;
 use crate::host::Assert;
 use crate::prelude::*;
 
-/// Where a block has an effect that must not happen twice; a check of what held may, and so may an error.
-pub(super) fn repeats(block: &Block) -> Option<Loc> {
-    block.calls.iter().find_map(|call| {
-        let inside = call.op.blocks();
-        match inside.is_empty() {
-            true => {
-                let is_effect = call.op.properties().effect;
-                let is_check = call.op.downcast::<Assert>().is_some()
-                    || call.op.downcast::<RaiseAgain>().is_some();
-                (is_effect && !is_check).then_some(call.loc)
+impl Attempt {
+    /// Where a block has an effect that must not happen twice, if it has one; a check of what held may, and so may an error.
+    pub fn repeats(block: &Block) -> Option<Loc> {
+        block.calls.iter().find_map(|call| {
+            let inside = call.op.blocks();
+            match inside.is_empty() {
+                true => {
+                    let is_effect = call.op.properties().effect;
+                    let is_check = call.op.downcast::<Assert>().is_some()
+                        || call.op.downcast::<RaiseAgain>().is_some();
+                    (is_effect && !is_check).then_some(call.loc)
+                }
+                false => inside.iter().find_map(|block| Attempt::repeats(block)),
             }
-            false => inside.iter().find_map(|block| repeats(block)),
-        }
-    })
+        })
+    }
 }
 
 attributes! {

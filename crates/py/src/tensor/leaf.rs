@@ -1,11 +1,33 @@
 //! Leaves as objects that change: their values off the tape, and their gradients.
 
-use fluvial::core::{Error, Result, Var};
+use fluvial::core::{Error, Result, Var, is_recording};
 use pyo3::prelude::*;
 
 use super::{Step, Tensor};
 use crate::args::Arg;
 use crate::{call, errors};
+
+/// The error for a leaf that is changed where ops are recorded. The lines have it, too.
+#[cold]
+pub fn refused(py: Python<'_>, what: &str, remedy: &'static str) -> PyErr {
+    let error = errors::raise(py, Error::gradient(what.to_string()).remedy(remedy));
+    // Who cannot be told so takes it for a refusal of the program.
+    let _ = error.value(py).setattr("_fl_of_lines", true);
+    error
+}
+
+/// Whether a tensor that is to be changed is a leaf; an error if it cannot be changed here.
+pub fn checked(py: Python<'_>, tensor: &Tensor, var: &Var) -> PyResult<bool> {
+    let is_leaf = var.is_leaf() || tensor.own(py).is_some_and(|own| own.is_leaf());
+    match is_leaf && is_recording() {
+        false => Ok(is_leaf),
+        true => Err(refused(
+            py,
+            "a leaf, whose gradient accumulates, cannot be changed",
+            "change it inside `fl.no_grad()`; or `y = x.setitem(key, value)` makes a new tensor, and keeps the leaf",
+        )),
+    }
+}
 
 /// The value of a tensor off the tape. What is assigned to it, or to its elements, is assigned to the tensor.
 #[pyfunction]
@@ -35,12 +57,17 @@ pub fn put_off_tape(py: Python<'_>, tensor: &Tensor, value: &Var) -> PyResult<()
         if !before.is_leaf() {
             return Ok(value);
         }
-        let leaf = value.track()?;
-        leaf.set_grad(before.grad());
-        Ok(leaf)
+        value.track_as(&before)
     };
     let after = call::run_attached(py, after)?;
     tensor.put(py, after)
+}
+
+/// A value of the program being built as another version of a leaf.
+#[pyfunction]
+fn leaf_again(py: Python<'_>, leaf: &Tensor, value: &Tensor) -> PyResult<Tensor> {
+    let (leaf, value) = (leaf.var(py), value.var(py));
+    call::run_attached(py, || value.track_as(&leaf)).map(Tensor::new)
 }
 
 /// Makes a tensor a leaf in whose `grad` gradients accumulate, or no longer one: the object itself.
@@ -83,6 +110,7 @@ fn set_grad(py: Python<'_>, tensor: &Tensor, grad: Option<&Bound<'_, PyAny>>) ->
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(data_of, module)?)?;
     module.add_function(wrap_pyfunction!(put_data, module)?)?;
+    module.add_function(wrap_pyfunction!(leaf_again, module)?)?;
     module.add_function(wrap_pyfunction!(set_leaf, module)?)?;
     module.add_function(wrap_pyfunction!(set_grad, module)?)
 }

@@ -152,6 +152,21 @@ impl Part {
         call::run(py, &[&whole], || self.step.view(&whole))
     }
 
+    /// The numbers of its elements in a tensor of which it is a part; nothing if that cannot be said.
+    fn places_in(&self, py: Python<'_>, common: &Bound<'_, Tensor>) -> Result<Option<Var>> {
+        let whole = match (self.whole(py), &self.beyond) {
+            (Some(whole), _) if whole.is(common) => {
+                let dims = whole.get().var(py).dims();
+                let numbers = (0..).take(dims.iter().filter_map(|dim| dim.value()).product());
+                let numbers: Vec<i64> = numbers.collect();
+                Some(ops::reshape(&Var::of(&numbers, &[numbers.len()])?, &dims)?)
+            }
+            (_, Some(beyond)) => beyond.places_in(py, common)?,
+            _ => None,
+        };
+        whole.map_or(Ok(None), |whole| self.step.view(&whole))
+    }
+
     /// Gives the whole another value in the place of the part.
     fn write(&self, py: Python<'_>, part: &Var) -> PyResult<()> {
         if !self.matters(py) {
@@ -282,13 +297,10 @@ impl Tensor {
             return self.put(py, var);
         }
         if is_recording() {
-            let error =
-                Error::gradient("a part of a leaf, whose gradient accumulates, cannot be changed");
-            return Err(errors::raise(
+            return Err(leaf::refused(
                 py,
-                error.remedy(
-                    "change it inside `fl.no_grad()`, or take a copy first with `.clone()`",
-                ),
+                "a part of a leaf, whose gradient accumulates, cannot be changed",
+                "change it inside `fl.no_grad()`, or take a copy first with `.clone()`",
             ));
         }
         match self.is_value(py) {
@@ -368,7 +380,51 @@ fn wholes<'py>(py: Python<'py>, tensor: &Tensor) -> Vec<Bound<'py, Tensor>> {
     found
 }
 
+/// Whether a tensor is a part of another one, or the same elements otherwise.
+#[pyfunction]
+fn has_whole(py: Python<'_>, tensor: &Tensor) -> bool {
+    tensor.is_part(py)
+}
+
+/// Whether what a tensor is a part of was changed since it was taken, so that a change of it would renew it first.
+#[pyfunction]
+fn is_stale(py: Python<'_>, tensor: &Tensor) -> PyResult<bool> {
+    let Some(part) = tensor.part(py).filter(|_| tensor.is_value(py)) else { return Ok(false) };
+    let _lines = fluvial::core::imperative();
+    let Some(whole) = part.whole(py) else { return Ok(false) };
+    let is_seen = whole.get().version(py).is_none_or(|version| version == tensor.seen.get());
+    Ok(!is_seen || is_stale(py, whole.get())?)
+}
+
+/// Whether two tensors have elements in common: one is a part of the other, or both are parts of a third one.
+#[pyfunction]
+fn share_elements<'py>(one: &Bound<'py, Tensor>, other: &Bound<'py, Tensor>) -> PyResult<bool> {
+    let py = one.py();
+    let line = |tensor: &Bound<'py, Tensor>| -> Vec<Bound<'py, Tensor>> {
+        std::iter::once(tensor.clone()).chain(wholes(py, tensor.get())).collect()
+    };
+    let (ours, theirs) = (line(one), line(other));
+    let Some(common) = ours.iter().find(|whole| theirs.iter().any(|x| x.is(*whole))) else {
+        return Ok(false);
+    };
+    if common.is(one) || common.is(other) {
+        return Ok(true);
+    }
+    let _lines = fluvial::core::imperative();
+    let places = |tensor: &Bound<'py, Tensor>| -> PyResult<Option<Vec<i64>>> {
+        let Some(steps) = tensor.get().part(py) else { return Ok(None) };
+        let seen = call::run_attached(py, || steps.places_in(py, common))?;
+        seen.map(|seen| seen.to_vec::<i64>().map_err(|error| errors::raise(py, error))).transpose()
+    };
+    // What cannot be said may be.
+    let (Some(ours), Some(theirs)) = (places(one)?, places(other)?) else { return Ok(true) };
+    Ok(ours.iter().any(|place| theirs.contains(place)))
+}
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(has_whole, module)?)?;
+    module.add_function(wrap_pyfunction!(is_stale, module)?)?;
+    module.add_function(wrap_pyfunction!(share_elements, module)?)?;
     module.add_function(wrap_pyfunction!(mark_part, module)?)?;
     module.add_function(wrap_pyfunction!(mark_row, module)?)?;
     module.add_function(wrap_pyfunction!(same_elements, module)?)?;

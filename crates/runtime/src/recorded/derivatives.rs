@@ -7,6 +7,7 @@ use fluvial_core::{
     Ask, Block, Cache, Dim, Error, Grad, Program, Residual, Result, State, Stateless, Sum, Type,
     Value, Var, cotangents, linearize,
 };
+use fluvial_ops::control::Attempt;
 use fluvial_ops::{assume_dims, cond_of};
 
 use crate::executor::Executor;
@@ -24,6 +25,7 @@ pub(crate) struct Derivatives {
     floats: Vec<usize>,
     /// The function of what is taken that computes the float outputs, without effects that they do not need.
     pure: Block,
+    can_repeat: bool,
     /// By output: by parameter of the function, whether it depends on it.
     influences: Vec<Vec<bool>>,
     options: Options,
@@ -66,6 +68,7 @@ impl Derivatives {
         };
         let influences = (0..outputs.len()).map(influence).collect();
         let (pure, taken) = function.block.function_of(&floats)?;
+        let can_repeat = Attempt::repeats(&pure).is_none();
         let states = function.reads.iter().map(|name| format!("state({name})").into());
         Ok(Derivatives {
             names: program.inputs.iter().cloned().chain(states).collect(),
@@ -75,6 +78,7 @@ impl Derivatives {
             taken,
             floats,
             pure,
+            can_repeat,
             influences,
             options: options.clone(),
             gradients: Cache::new(MAX_GRADIENTS),
@@ -123,7 +127,7 @@ impl Derivatives {
 
     /// Whether the outputs can be computed again without doing anything twice.
     pub fn can_repeat(&self) -> bool {
-        !self.pure.has_effect()
+        self.can_repeat
     }
 
     /// What a call is to keep in which these parameters of the function are tracked.
