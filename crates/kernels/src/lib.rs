@@ -83,7 +83,7 @@ pub use index::{
 };
 pub use lazy::{Expression, Lazy, lazy};
 pub use linalg::{
-    Triangle, cholesky, det, eigh, inverse, qr, slogdet, solve, svd, triangular_solve,
+    Triangle, cholesky, det, eig, eigh, inverse, qr, slogdet, solve, svd, triangular_solve,
 };
 pub use matmul::{Activation, Epilogue, matmul, matmul_with};
 pub use norm::{
