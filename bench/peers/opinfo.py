@@ -22,7 +22,7 @@ from torch.testing._internal.common_methods_invocations import op_db
 import fluvial as fl
 import fluvial.torch as ours
 
-DTYPES = {"float32": torch.float32, "float64": torch.float64, "int64": torch.int64, "bool": torch.bool}
+DTYPES = {name: getattr(torch, name) for name in ("float32", "float64", "int64", "bool", "complex64", "complex128")}
 #: Ops whose results are random or memory that nobody has written.
 RANDOM = ("rand", "bernoulli", "multinomial", "dropout", "empty", "normal", "poisson", "gumbel", "exponential", "uniform", "geometric", "cauchy", "rrelu", "fractional", "lowrank")
 #: Names with random words in them that are not random.
@@ -36,6 +36,8 @@ ADAPTED = {
 }
 #: Ops whose results are known but for signs; their sizes are compared.
 SIGNS = ("svd", "linalg.svd", "linalg.eigh", "linalg.qr", "qr", "linalg.eig")
+#: Ops whose results are in no order: eigenvalues are compared sorted, and vectors as their values are.
+UNORDERED = ("linalg.eig", "linalg.eigvals")
 #: Samples of one op, variant and element type that are run at most, and seconds that one may take.
 MOST, SECONDS = 25, 30
 
@@ -54,6 +56,8 @@ def function_of(name):
             break
     if callable(place) and not isinstance(place, type(ours.float32)):
         return place
+    if hasattr(getattr(fl.Tensor, name, None), "__set__"):
+        return lambda input: getattr(input, name)
     return getattr(fl.Tensor, name, None) if "." not in name and callable(getattr(fl.Tensor, name, None)) else None
 
 
@@ -108,22 +112,44 @@ def differs(a, b, *, close=None, signs=False):
             a, b, close = a.float(), b.float(), 1e-2
         a, b = a.detach().numpy(), b.detach().resolve_conj().numpy()
         a, b = (abs(a), abs(b)) if signs else (a, b)
-        close = close or (1e-4 if b.dtype == np.float32 else 1e-6)
-        scale = max(1.0, float(np.max(np.abs(b[np.isfinite(b)]), initial=0.0))) if b.dtype.kind == "f" else 1.0
+        close = close or (1e-4 if b.dtype in (np.float32, np.complex64) else 1e-6)
+        scale = max(1.0, float(np.max(np.abs(b[np.isfinite(b)]), initial=0.0))) if b.dtype.kind in "fc" else 1.0
         return None if np.allclose(a, b, rtol=close, atol=close * min(scale, 1e4), equal_nan=True) else "other values"
     if isinstance(b, (list, tuple)):
         if not isinstance(a, (list, tuple)) or len(a) != len(b):
             return f"{type(a).__name__} instead of {len(b)} results"
         return next((found for x, y in zip(a, b) if (found := differs(x, y, close=close, signs=signs))), None)
-    if isinstance(a, fl.Tensor) and isinstance(b, (bool, int, float)):
+    if isinstance(a, fl.Tensor) and isinstance(b, (bool, int, float, complex)):
         a = a.item()
     a, b = (value.name if isinstance(value, fl.DType) else str(value).rpartition(".")[2] if isinstance(value, torch.dtype) else value for value in (a, b))
     return None if a == b or (a != a and b != b) else f"{a!r}, not {b!r}"
 
 
-def cotangents(outputs):
-    """Numbers by which results are multiplied before they are added up."""
-    return [np.cos(np.arange(out.numel()) * 1.3 + 0.5).reshape(tuple(out.shape)).astype(str(out.dtype).rpartition(".")[2]) for out in outputs]
+def sorted_by_values(found):
+    """Eigenvalues from the least to the greatest, and the sizes of their vectors, if there are any, in the same order."""
+    parts = [part.detach().numpy() for part in (found if isinstance(found, (list, tuple)) else [found])]
+    order = np.lexsort((parts[0].imag.round(3), parts[0].real.round(3)), axis=-1)
+    values = np.take_along_axis(parts[0], order, -1)
+    return [values, *(np.take_along_axis(abs(part), order[..., None, :], -1) for part in parts[1:])]
+
+
+def cotangents(outputs, even):
+    """Numbers by which results are multiplied before they are added up; complex ones if these are; all ones, if `even`."""
+
+    def factors(out):
+        if even:
+            return np.ones(tuple(out.shape), str(out.dtype).rpartition(".")[2])
+        places = np.arange(out.numel()).reshape(tuple(out.shape)) * 1.3 + 0.5
+        waves = np.cos(places) + 1j * np.sin(2 * places) if out.is_complex() else np.cos(places)
+        return waves.astype(str(out.dtype).rpartition(".")[2])
+
+    return [factors(out) for out in outputs]
+
+
+def added(products):
+    """The sum of all elements; of complex ones the real part."""
+    sums = [part.sum() for part in products]
+    return sum(part.real if part.is_complex() else part for part in sums)
 
 
 class Sample:
@@ -133,7 +159,7 @@ class Sample:
         self.op, self.sample = op, sample
         self.inputs = tensors_of([sample.input, list(sample.args), dict(sample.kwargs)])
         self.theirs = op(sample.input, *sample.args, **sample.kwargs)
-        self.signs = op.name in SIGNS
+        self.signs, self.unordered = op.name in SIGNS, op.name in UNORDERED
         #: Which results have gradients here; known when they were asked for line by line.
         self.tracked = []
 
@@ -165,7 +191,12 @@ class Sample:
         return function(*args, **options)
 
     def values(self, call):
-        return differs(call(self.tensors()), self.theirs, signs=self.signs)
+        found = call(self.tensors())
+        if not self.unordered:
+            return differs(found, self.theirs, signs=self.signs)
+        close = 1e-3 if self.inputs[0].dtype in (torch.float32, torch.complex64) else 1e-6
+        pairs = zip(sorted_by_values(found), sorted_by_values(self.theirs), strict=True)
+        return None if all(a.dtype == b.dtype and np.allclose(a, b, rtol=close, atol=close) for a, b in pairs) else "other values"
 
     def wanted(self):
         """PyTorch's gradients, or nothing."""
@@ -173,16 +204,19 @@ class Sample:
             self.gradients = None
             self.by = [i for i, value in enumerate(self.inputs) if value.requires_grad]
             results = tensors_of([self.theirs])
-            self.places = [i for i, out in enumerate(results) if out.requires_grad and out.dtype in (torch.float32, torch.float64)]
+            self.places = [i for i, out in enumerate(results) if out.requires_grad and (out.dtype in (torch.float32, torch.float64) or out.is_complex())]
             outputs = [results[i] for i in self.places]
             if self.by and outputs:
-                self.factors = cotangents(outputs)
-                if self.signs:
-                    outputs = [out.abs() for out in outputs]
-                total = sum((out * torch.from_numpy(np.asarray(factor))).sum() for out, factor in zip(outputs, self.factors))
+                outputs = [self.measured(out) for out in outputs]
+                self.factors = cotangents(outputs, self.unordered)
+                total = added(out * torch.from_numpy(np.asarray(factor)) for out, factor in zip(outputs, self.factors))
                 found = torch.autograd.grad(total, [self.inputs[i] for i in self.by], allow_unused=True)
                 self.gradients = [g if g is None else g.to_dense().clone() for g in found]
         return self.gradients
+
+    def measured(self, out):
+        """What gradients are taken of: the size, where more is not known."""
+        return out.abs() if self.signs or self.unordered else out
 
     def pulled(self, function, tensors):
         """Our gradients."""
@@ -195,7 +229,7 @@ class Sample:
         pairs = [(found[i], factor) for i, factor, tracked in zip(self.places, self.factors, self.tracked) if tracked]
         if not pairs:
             return (None,) * len(self.by)
-        total = sum((fl.assume_dims(out.abs() if self.signs else out, list(factor.shape)) * fl.tensor(factor)).sum() for out, factor in pairs)
+        total = added(fl.assume_dims(self.measured(out), list(factor.shape)) * fl.tensor(factor) for out, factor in pairs)
         return ours.autograd.grad(total, [inputs[i] for i in self.by], allow_unused=True)
 
     def gradient(self, function, call):
@@ -207,7 +241,7 @@ class Sample:
                 if one is not None and np.any(one.detach().numpy()):
                     return "a gradient that only one of us has"
                 continue
-            if why := differs(mine, theirs, close=1e-3 if theirs.dtype == torch.float32 else 1e-5):
+            if why := differs(mine, theirs, close=1e-3 if theirs.dtype in (torch.float32, torch.complex64) else 1e-5):
                 return why
         return None
 
@@ -232,7 +266,7 @@ def bounded(check):
 
 def samples_of(op, dtype):
     """At most `MOST` samples of an op that PyTorch itself can run."""
-    wants = dtype.is_floating_point and op.supports_autograd
+    wants = (dtype.is_floating_point or dtype.is_complex) and op.supports_autograd
     for count, sample in enumerate(op.sample_inputs("cpu", dtype, requires_grad=wants)):
         if count == MOST:
             return

@@ -107,6 +107,11 @@ class Tensor:
     @property
     def mT(self) -> Tensor: ...
     @property
+    def mH(self) -> Tensor: ...
+    @property
+    def H(self) -> Tensor: ...
+    def adjoint(self) -> Tensor: ...
+    @property
     def type_text(self) -> str: ...
     @property
     def is_symbolic(self) -> builtins.bool: ...
@@ -651,6 +656,7 @@ class Tensor:
     def dynamic_lstm(self, lengths: TensorLike, weight: TensorLike, bias: TensorLike | None = None, h0: TensorLike | None = None, c0: TensorLike | None = None, *, peepholes: builtins.bool = True, reverse: builtins.bool = False, gate_activation: str = "sigmoid", cell_activation: str = "tanh", candidate_activation: str = "tanh", proj_activation: str = "tanh", cell_clip: builtins.float | None = None, proj_clip: builtins.float | None = None) -> tuple[Tensor, Tensor]: ...
     def dynamic_lstmp(self, lengths: TensorLike, weight: TensorLike, projection: TensorLike, bias: TensorLike | None = None, h0: TensorLike | None = None, c0: TensorLike | None = None, *, peepholes: builtins.bool = True, reverse: builtins.bool = False, gate_activation: str = "sigmoid", cell_activation: str = "tanh", candidate_activation: str = "tanh", proj_activation: str = "tanh", cell_clip: builtins.float | None = None, proj_clip: builtins.float | None = None) -> tuple[Tensor, Tensor]: ...
     def edit_distance(self, hyp_lengths: TensorLike, refs: TensorLike, ref_lengths: TensorLike, normalized: builtins.bool = False) -> Tensor: ...
+    def eig(self) -> tuple[Tensor, Tensor]: ...
     def eigh(self) -> tuple[Tensor, Tensor]: ...
     @overload
     def elu(self, alpha: builtins.float = 1.0) -> Tensor: ...
@@ -2734,7 +2740,8 @@ def channel_shuffle(input: TensorLike, groups: int) -> Tensor: ...
 @overload
 def cholesky(x: TensorLike, upper: builtins.bool = False) -> Tensor:
     """The lower triangular `L` with `L L^T = x`, or, if `upper`, the upper triangular `U` with
-    `U^T U = x`, for symmetric positive definite matrices in the last two axes.
+    `U^T U = x`, for symmetric positive definite matrices in the last two axes. Transposes of complex
+    matrices have conjugates, here and below.
 
     Of a matrix that is not symmetric the symmetric part `(x + x^T) / 2` is taken. One that is not
     positive definite is an error that names it and its pivot.
@@ -3334,13 +3341,29 @@ def edit_distance(hyps: TensorLike, hyp_lengths: TensorLike, refs: TensorLike, r
     """
 
 @overload
+def eig(x: TensorLike) -> tuple[Tensor, Tensor]:
+    """The eigenvalues of the square matrices in the last two axes, in no order, and their eigenvectors, of length one: the
+    columns of the second result. Both are complex, also those of real matrices.
+
+    The first of the large components of a vector is real and positive. The gradient of the vectors exists only where the
+    eigenvalues differ; that of the values, where there are as many independent vectors as rows; else it is infinite or
+    NaN. Of symmetric matrices, and Hermitian ones, `eigh` is faster and more exact.
+
+    Args:
+        x: A tensor, a number or an array. Also `input`.
+    """
+@overload
+def eig(input: TensorLike) -> tuple[Tensor, Tensor]: ...
+
+@overload
 def eigh(x: TensorLike) -> tuple[Tensor, Tensor]:
     """The eigenvalues of the symmetric matrices in the last two axes, from the least to the greatest,
     and their eigenvectors, the columns of the second result.
 
-    Of a matrix that is not symmetric the symmetric part `(x + x^T) / 2` is taken. Eigenvectors are
-    unique only up to their signs: here the first of the large components is positive. The gradient
-    of the vectors exists only where the eigenvalues differ; else it is infinite or NaN.
+    Of a matrix that is not symmetric the symmetric part `(x + x^T) / 2` is taken, of a complex one the Hermitian part,
+    with the conjugate. Eigenvectors are unique only up to their signs, complex ones up to their directions: here the
+    first of the large components is real and positive. The gradient of the vectors exists only where the eigenvalues
+    differ; else it is infinite or NaN.
 
     Args:
         x: A tensor, a number or an array. Also `input`.
@@ -3934,8 +3957,8 @@ def host_call(name: str, inputs: Sequence[TensorLike], outputs: Sequence[TypeLik
     `outputs` are the types it returns; the run checks them.
 
     Its gradient is another registered function, named by `backward`: it takes the inputs, then the
-    cotangents of the outputs, and returns one cotangent per float input. Without it, a gradient
-    that passes through is an error.
+    cotangents of the outputs, and returns one cotangent per input of floats or complex numbers.
+    Without it, a gradient that passes through is an error.
 
     Args:
         name: A text.
@@ -5085,7 +5108,7 @@ def multinomial(input: TensorLike, num_samples: int, replacement: builtins.bool 
 def nan_to_num(x: TensorLike, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
     """`x` with `nan` in place of NaN, `posinf` in place of infinity and `neginf` in place of negative
     infinity; without them, the largest and the smallest number of the element type. Replaced
-    elements get no gradient.
+    elements get no gradient. Of complex numbers each part is replaced.
 
     Args:
         x: A tensor, a number or an array. Also `input`.
@@ -5483,7 +5506,7 @@ def qr(x: TensorLike) -> tuple[Tensor, Tensor]:
     """Matrices `q` of orthonormal columns and upper triangular `r` with `q r = x`, reduced: of
     `[.., m, n]` they are `[.., m, k]` and `[.., k, n]` with `k = min(m, n)`.
 
-    The diagonal of `r` is not negative, which makes the decomposition of a matrix of full rank
+    The diagonal of `r` is real and not negative, which makes the decomposition of a matrix of full rank
     unique. The gradient exists where the first `k` columns are independent; else it is infinite or NaN.
 
     Args:
@@ -6431,7 +6454,8 @@ def slice(input: TensorLike, dim: int, start: int | None = None, stop: int | Non
 @overload
 def slogdet(x: TensorLike) -> tuple[Tensor, Tensor]:
     """The signs of the determinants of the matrices in the last two axes, and the logarithms of their
-    absolute values: `0` and `-inf` for a singular matrix, whose gradient is NaN.
+    absolute values: `0` and `-inf` for a singular matrix, whose gradient is NaN. The sign of a complex
+    number is that of size one in its direction.
 
     Args:
         x: A tensor, a number or an array. Also `input`.
@@ -6674,8 +6698,8 @@ def svd(x: TensorLike) -> tuple[Tensor, Tensor, Tensor]:
     they are `[.., m, k]`, `[.., k]` and `[.., k, n]` with `k = min(m, n)`. The columns of `u` and the
     rows of `vh` are orthonormal, and `s` goes from the greatest singular value to the least.
 
-    Singular vectors are unique only up to the signs of pairs: here the first of the large components
-    of each column of `u` is positive. The gradient of the vectors exists only where the singular
+    Singular vectors are unique only up to the signs of pairs, complex ones up to their directions: here the first of
+    the large components of each column of `u` is real and positive. The gradient of the vectors exists only where the singular
     values differ and, unless the matrix is square, are not zero; else it is infinite or NaN.
 
     Args:

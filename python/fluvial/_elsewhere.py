@@ -30,8 +30,6 @@ PYTORCH = {
         "functional": "fl",
         "init": "fl.initializer",
     },
-    # Eigenvalues of what is not symmetric are complex numbers.
-    "fluvial.linalg": {"eig": "fl.linalg.eigh", "eigvals": "fl.linalg.eigvalsh"},
     "fluvial.distributions": dict.fromkeys(
         "ContinuousBernoulli ExponentialFamily FisherSnedecor GeneralizedPareto HalfCauchy InverseGamma Kumaraswamy LKJCholesky "
         "LogisticNormal LowRankMultivariateNormal NegativeBinomial OneHotCategoricalStraightThrough Pareto RelaxedBernoulli "
@@ -129,8 +127,6 @@ _FIXED = "`load_state_dict`, and change what it is given before"
 _MEMBERS = {
     "Tensor": {
         "index": "x[i, j]",
-        "H": "x.conj().T",
-        "adjoint": "x.conj().mT",
         "apply_": "x.numpy() and numpy.vectorize, or a function of tensors",
         "as_strided": "x.reshape(...) or x.unfold_axis(axis, size, step)",
         "as_subclass": "a class that holds a tensor",
@@ -139,7 +135,7 @@ _MEMBERS = {
         "cuda": f"x: {_ONE}",
         "data_ptr": "x.numpy().ctypes.data",
         "detach_": "x = x.detach()",
-        "eig": "fl.linalg.eigh(x), for symmetric matrices",
+        "eig": "fl.linalg.eig(x)",
         "geometric_": "fl.distributions.Geometric(p).sample(x.shape)",
         "geqrf": "fl.linalg.qr(x)",
         "get_device": f"nothing: {_ONE}",
@@ -148,7 +144,6 @@ _MEMBERS = {
         "is_cuda": f"False: {_ONE}",
         "istft": "fl.istft(x, n_fft)",
         "log_normal_": "x.normal_(mean, std).exp_()",
-        "mH": "x.conj().mT",
         "map_": "a function of tensors",
         "map2_": "a function of tensors",
         "module_load": "layer.load_state_dict(...)",

@@ -147,6 +147,11 @@ def solve_triangular(
     return _core.triangular_solve(a.mT, b.mT, not upper, False, unitriangular).mT
 
 
+def squared(x: Tensor) -> Tensor:
+    """The squares of the sizes of elements."""
+    return _core.square(x.real) + _core.square(x.imag) if x.is_complex() else x * x
+
+
 def lstsq(a: TensorLike, b: TensorLike, rcond: float | None = None, *, driver: str | None = None) -> LstsqResult:
     """The `x` that makes `a x - b` smallest, for matrices `a` of full rank.
 
@@ -167,8 +172,13 @@ def lstsq(a: TensorLike, b: TensorLike, rcond: float | None = None, *, driver: s
     found = _core.lstsq(a, b)
     rows, columns = a.shape[-2], a.shape[-1]
     rest = a @ found - b
-    residuals = _core.sum(rest * rest, -2) if isinstance(rows, int) and rows > columns else _core.zeros((0,), a.dtype)
+    residuals = _core.sum(squared(rest), -2) if isinstance(rows, int) and rows > columns else _core.zeros((0,), rest.real.dtype)
     return LstsqResult(found, residuals, matrix_rank(a), svdvals(a))
+
+
+def _size(x: Tensor) -> Tensor:
+    """By what rows are chosen: the size, of complex numbers that of both parts together, as LAPACK takes it."""
+    return _core.abs(x.real) + _core.abs(x.imag) if x.is_complex() else _core.abs(x)
 
 
 def _decomposed(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -178,7 +188,7 @@ def _decomposed(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     places, pivots = _core.iota(n_rows, "int64"), []
     for k in range(min(n_rows, n_columns)):
         # The largest element below stands on the diagonal afterwards.
-        best = _core.argmax(_core.abs(x[..., k:, k]), -1, True) + k
+        best = _core.argmax(_size(x[..., k:, k]), -1, True) + k
         swap = _core.where(_core.eq(places, k), best, _core.where(_core.eq(places, best), k, places))
         x = _core.take_along_axis(x, _core.broadcast_to(_core.unsqueeze(swap, -1), x.shape), -2)
         order = _core.take_along_axis(order, swap, -1)
@@ -236,7 +246,7 @@ def lu_solve(
         pivots: The exchanges of rows.
         b: Matrices.
         left: Whether `a` stands at the left of `x`.
-        adjoint: Whether `a` is transposed.
+        adjoint: Whether `a` is transposed, of complex numbers with conjugates.
 
     Example:
         >>> factors, pivots = fl.linalg.lu_factor(fl.tensor([[0.0, 2.0], [4.0, 0.0]]))
@@ -245,7 +255,7 @@ def lu_solve(
     """
     factors, b = as_tensor(factors), as_tensor(b)
     if not left:
-        return lu_solve(factors, pivots, b.mT, adjoint=not adjoint).mT
+        return lu_solve(factors, pivots, b.mH, adjoint=not adjoint).mH
     pivots = _core.cast(as_tensor(pivots), "int64") - 1
     n_rows = known_size(factors, -2, "lu_solve")
     places = _core.iota(n_rows, "int64")
@@ -259,8 +269,8 @@ def lu_solve(
     factors, b = (_core.broadcast_to(part, (*stack, *part.shape[-2:])) for part in (factors, b))
     order = _core.broadcast_to(order, (*stack, n_rows))
     if adjoint:
-        found = _core.triangular_solve(factors.mT, b, False, False, False)
-        found = _core.triangular_solve(factors.mT, found, True, False, True)
+        found = _core.triangular_solve(factors.mH, b, False, False, False)
+        found = _core.triangular_solve(factors.mH, found, True, False, True)
         return _core.take_along_axis(found, _core.broadcast_to(_core.unsqueeze(_core.argsort(order, -1), -1), b.shape), -2)
     moved = _core.take_along_axis(b, _core.broadcast_to(_core.unsqueeze(order, -1), b.shape), -2)
     return _core.triangular_solve(factors, _core.triangular_solve(factors, moved, False, False, True), True, False, False)

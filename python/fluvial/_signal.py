@@ -260,9 +260,8 @@ def istft(
         raise fault(ValueError, "half of the frequencies make a real signal", "give onesided=False or return_complex=False")
     norm = "ortho" if normalized else "backward"
     frames = _core.transpose(x, -2, -1)
-    frames = fft.irfft(frames, n_fft, norm=norm) if onesided else fft.ifft(frames, norm=norm)
-    if not onesided and not return_complex:
-        frames = _core.real(frames)
+    # Of a real signal the first half of the frequencies says all.
+    frames = fft.ifft(frames, norm=norm) if return_complex else fft.irfft(frames[..., : n_fft // 2 + 1], n_fft, norm=norm)
     dtype = frames.dtype
     if shape is None:
         shape = _core.ones((n_fft,), "float64" if dtype in ("float64", "complex128") else "float32")

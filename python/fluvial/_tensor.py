@@ -404,6 +404,11 @@ def _bound(name: str, function: Any) -> Any:
 BY_SIZES = ("reshape", "flip", "squeeze", "tile")
 
 
+def _adjoint(self: Tensor) -> Tensor:
+    """The conjugates, with the last two axes exchanged."""
+    return _core.conj(self.mT)
+
+
 def register() -> None:
     """Gives the class its methods and attributes."""
     methods: dict[str, Any] = _taken_over()
@@ -414,6 +419,7 @@ def register() -> None:
     methods |= {"type": type_, "nelement": numel, "ndimension": dim, "reshape_as": view_as}
     methods |= {"new_zeros": _new(zeros), "new_empty": _new(zeros), "new_ones": _new(ones), "isin": _derived.isin}
     methods |= {"multiply": _core.mul, "divide": _core.div, "subtract": _core.sub, "negative": _core.neg}
+    methods |= {"adjoint": _adjoint}
     methods |= {"floor_divide": _core.floor_div, "moveaxis": _array_api.moveaxis, "diff": _array_api.diff}
     for name in "equal not_equal greater greater_equal less less_equal signbit positive take".split():
         methods[name] = getattr(_array_api, name)
@@ -429,4 +435,6 @@ def register() -> None:
     Tensor.grad = property(_get_grad, _set_grad, doc=_GRAD.__doc__)  # type: ignore[assignment]
     Tensor.real = property(_core.real, doc="The real part.")  # type: ignore[assignment]
     Tensor.imag = property(_core.imag, doc="The imaginary part; zero for real numbers.")  # type: ignore[assignment]
+    Tensor.mH = property(_adjoint, doc="The conjugates, with the last two axes exchanged.")  # type: ignore[assignment]
+    Tensor.H = property(lambda self: _core.conj(self.T), doc="The conjugates of a matrix, with its axes exchanged.")  # type: ignore[assignment]
     Tensor.device = property(lambda self: CPU, doc="Where the elements are: \"cpu\".")  # type: ignore[assignment]

@@ -36,7 +36,9 @@ __all__ = [
     "cross",
     "det",
     "diagonal",
+    "eig",
     "eigh",
+    "eigvals",
     "eigvalsh",
     "inv",
     "lstsq",
@@ -65,6 +67,7 @@ __all__ = [
     "vector_norm",
 ]
 
+EigResult = namedtuple("EigResult", "eigenvalues eigenvectors")
 EighResult = namedtuple("EighResult", "eigenvalues eigenvectors")
 QRResult = namedtuple("QRResult", "Q R")
 SlogdetResult = namedtuple("SlogdetResult", "sign logabsdet")
@@ -76,7 +79,7 @@ def _tensor(x: TensorLike) -> Tensor:
 
 
 def cholesky(x: TensorLike, /, *, upper: builtins.bool = False) -> Tensor:
-    """The triangular factor of symmetric, positive definite matrices.
+    """The triangular factor of symmetric, or Hermitian, positive definite matrices.
 
     Args:
         x: The matrices.
@@ -126,8 +129,31 @@ def diagonal(x: TensorLike, /, *, offset: int = 0) -> Tensor:
     return _core.diagonal(x, offset, -2, -1)
 
 
+def eig(x: TensorLike, /) -> EigResult:
+    """Eigenvalues of square matrices, in no order, and their vectors of length one, as columns. Both are complex.
+
+    Args:
+        x: The matrices.
+
+    Example:
+        >>> w, v = fl.linalg.eig(fl.tensor([[0.0, -1.0], [1.0, 0.0]]))
+        >>> fl.allclose(w * w, fl.tensor([-1 + 0j, -1 + 0j]))
+        True
+    """
+    return EigResult(*_core.eig(x))
+
+
+def eigvals(x: TensorLike, /) -> Tensor:
+    """Eigenvalues of square matrices, in no order. They are complex.
+
+    Args:
+        x: The matrices.
+    """
+    return _core.eig(x)[0]
+
+
 def eigh(x: TensorLike, /) -> EighResult:
-    """Eigenvalues of symmetric matrices, in rising order, and their vectors, as columns.
+    """Eigenvalues of symmetric, or Hermitian, matrices, in rising order, and their vectors, as columns.
 
     Args:
         x: The matrices.
@@ -140,7 +166,7 @@ def eigh(x: TensorLike, /) -> EighResult:
 
 
 def eigvalsh(x: TensorLike, /) -> Tensor:
-    """Eigenvalues of symmetric matrices, in rising order.
+    """Eigenvalues of symmetric, or Hermitian, matrices, in rising order.
 
     Args:
         x: The matrices.
@@ -260,7 +286,7 @@ def pinv(x: TensorLike, /, *, rtol: float | None = None) -> Tensor:
     """
     x = _tensor(x)
     if any(is_size(size, 0) for size in x.shape):
-        return matrix_transpose(x)
+        return matrix_transpose(x).conj()
     return _core.pinv(x, _cut(x, rtol))
 
 
@@ -287,7 +313,7 @@ def qr(x: TensorLike, /, *, mode: str = "reduced") -> QRResult:
     q, r = _core.qr(x)
     if mode == "complete":
         q = q if same_sizes(q.shape[-2], q.shape[-1]) else _completed(q)
-        r = matmul(matrix_transpose(q), _tensor(x))
+        r = matmul(q.mH, _tensor(x))
         r = _core.triu(r, 0)
     elif mode != "reduced":
         raise fault(ValueError, f"there is no mode {mode!r}", 'use "reduced" or "complete"')
@@ -335,7 +361,7 @@ def svd(x: TensorLike, /, *, full_matrices: builtins.bool = True) -> SVDResult:
     if full_matrices:
         u = u if same_sizes(u.shape[-2], u.shape[-1]) else _completed(u)
         if not same_sizes(vh.shape[-2], vh.shape[-1]):
-            vh = matrix_transpose(_completed(matrix_transpose(vh)))
+            vh = _completed(vh.mH).mH
     return SVDResult(u, s, vh)
 
 
@@ -386,7 +412,7 @@ def vector_norm(
     """
     x = _tensor(x)
     if ord == 0:
-        return _core.cast(_core.count_nonzero(x, axis, keepdims), x.dtype)
+        return _core.cast(_core.count_nonzero(x, axis, keepdims), x.real.dtype)
     sizes = _core.abs(x)
     if ord in (math.inf, -math.inf):
         return (_core.max if ord > 0 else _core.min)(sizes, axis, keepdims)

@@ -150,7 +150,7 @@ class TestNumbers:
             lambda z: fl.floor(z),
             lambda z: z % 2,
             lambda z: fl.erf(z),
-            lambda z: fl.linalg.qr(fl.reshape(z, (2, 1))),
+            lambda z: fl.sort(z),
         ],
     )
     def test_what_has_no_meaning_is_refused(self, call):
@@ -244,9 +244,7 @@ def test_gradient_descent_with_complex_numbers_by_hand():
     np.testing.assert_allclose(z.numpy(), [1 + 1j], atol=1e-5)
 
 
-def test_optimizers_refuse_complex_parameters():
-    with pytest.raises(Exception, match="c64"):
-        fl.optimizer.SGD([fl.nn.Parameter(fl.tensor([1j, 2.0]))], learning_rate=0.1)
+def test_optimizers_train_complex_numbers_of_real_parameters():
     p = fl.nn.Parameter(fl.tensor([[0.0, 1.0], [2.0, 0.0]]))
     optimizer = fl.optimizer.SGD([p], learning_rate=0.25)
     for _ in range(40):

@@ -40,6 +40,9 @@ def names(torch):
         "n": torch.tensor([7, -3, 12, 5]),
         "d": torch.tensor([2, 2, -5, 3]),
         "mask": torch.tensor([[True, False, True, False], [False, False, True, True], [True, True, True, False]]),
+        "c": torch.complex(square, ramp(3, 3, shift=0.3)),
+        "u": torch.complex(ramp(6), ramp(6, scale=0.5)),
+        "wave": ramp(32),
         "z": torch.tensor([1.0, float("nan"), 3.0, 2.0]),
     }
     import importlib
@@ -71,6 +74,8 @@ def plain(value):
         return [plain(part) for part in value]
     if isinstance(value, dict):
         return {str(key): plain(part) for key, part in value.items()}
+    if isinstance(value, complex):
+        return flat(value)
     if value is None or isinstance(value, (bool, int, float, str)):
         return number(value) if isinstance(value, float) else int(value) if type(value) is not bool and isinstance(value, int) else value
     return str(value).rpartition(".")[2]
@@ -81,6 +86,8 @@ def number(value):
 
 
 def flat(values):
+    if isinstance(values, complex):
+        return [number(values.real), number(values.imag)]
     if not isinstance(values, list):
         return [number(values)]
     return [one for part in values for one in flat(part)]

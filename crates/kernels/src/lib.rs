@@ -89,7 +89,7 @@ pub use int8::{
 };
 pub use lazy::{Expression, Lazy, lazy};
 pub use linalg::{
-    Triangle, cholesky, det, eigh, inverse, qr, slogdet, solve, svd, triangular_solve,
+    Triangle, cholesky, det, eig, eigh, inverse, qr, slogdet, solve, svd, triangular_solve,
 };
 pub use matmul::{Activation, Epilogue, matmul, matmul_with};
 pub use norm::{

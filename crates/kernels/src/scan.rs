@@ -63,6 +63,9 @@ pub fn scan(
         Scan::Prod if whole => running(x, axis, reverse, i64::times),
         Scan::Sum => running(x, axis, reverse, f64::plus),
         Scan::Prod => running(x, axis, reverse, f64::times),
+        Scan::LogSumExp if meeting.is_complex() => {
+            running(x, axis, reverse, crate::scalar::complex::log_add_exp)
+        }
         Scan::LogSumExp => running(x, axis, reverse, log_add_exp),
     };
     found?.cast(out_dtype)

@@ -96,6 +96,7 @@ pub use crate::index::take_along_axis::take_along_axis;
 pub use crate::linalg::cholesky::cholesky;
 pub use crate::linalg::det::det;
 pub use crate::linalg::dot::dot;
+pub use crate::linalg::eig::eig;
 pub use crate::linalg::eigh::eigh;
 pub use crate::linalg::einsum::einsum;
 pub use crate::linalg::inverse::inverse;
@@ -432,6 +433,7 @@ pub const OPS: &[OpDef] = &[
     crate::index::split_rows::DEF,
     crate::linalg::cholesky::DEF,
     crate::linalg::det::DEF,
+    crate::linalg::eig::DEF,
     crate::linalg::eigh::DEF,
     crate::linalg::inverse::DEF,
     crate::linalg::matmul::DEF,
@@ -1125,7 +1127,8 @@ pub trait VarOps {
     fn take_along_axis(&self, index: &Var, axis: i64) -> Result<Var>;
 
     /// The lower triangular `L` with `L L^T = x`, or, if `upper`, the upper triangular `U` with
-    /// `U^T U = x`, for symmetric positive definite matrices in the last two axes.
+    /// `U^T U = x`, for symmetric positive definite matrices in the last two axes. Transposes of
+    /// complex matrices have conjugates, here and below.
     #[track_caller]
     fn cholesky(&self, upper: bool) -> Result<Var>;
 
@@ -1138,6 +1141,12 @@ pub trait VarOps {
     /// The inner product of two vectors.
     #[track_caller]
     fn dot(&self, b: &Var) -> Result<Var>;
+
+    /// The eigenvalues of the square matrices in the last two axes, in no order, and their
+    /// eigenvectors, of length one: the columns of the second result. Both are complex, also those
+    /// of real matrices.
+    #[track_caller]
+    fn eig(&self) -> Result<(Var, Var)>;
 
     /// The eigenvalues of the symmetric matrices in the last two axes, from the least to the
     /// greatest, and their eigenvectors, the columns of the second result.
@@ -1186,7 +1195,8 @@ pub trait VarOps {
     fn qr(&self) -> Result<(Var, Var)>;
 
     /// The signs of the determinants of the matrices in the last two axes, and the logarithms of
-    /// their absolute values: `0` and `-inf` for a singular matrix, whose gradient is NaN.
+    /// their absolute values: `0` and `-inf` for a singular matrix, whose gradient is NaN. The sign
+    /// of a complex number is that of size one in its direction.
     #[track_caller]
     fn slogdet(&self) -> Result<(Var, Var)>;
 
@@ -2636,7 +2646,7 @@ pub trait VarOps {
 
     /// `x` with `nan` in place of NaN, `posinf` in place of infinity and `neginf` in place of
     /// negative infinity; without them, the largest and the smallest number of the element type.
-    /// Replaced elements get no gradient.
+    /// Replaced elements get no gradient. Of complex numbers each part is replaced.
     #[track_caller]
     fn nan_to_num(&self, nan: f64, posinf: Option<f64>, neginf: Option<f64>) -> Result<Var>;
 
@@ -3165,6 +3175,10 @@ impl VarOps for Var {
 
     fn dot(&self, b: &Var) -> Result<Var> {
         crate::dot(self, b)
+    }
+
+    fn eig(&self) -> Result<(Var, Var)> {
+        crate::eig(self)
     }
 
     fn eigh(&self) -> Result<(Var, Var)> {

@@ -333,13 +333,36 @@ impl<'py> FromPyObject<'_, 'py> for NumberArg {
     }
 }
 
-/// The axes of a reduction: none for all, one, or several.
-pub fn axes(axis: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<i64>> {
-    let Some(axis) = axis else { return Ok(Vec::new()) };
-    match axis.extract::<i64>() {
-        Ok(one) => Ok(vec![one]),
-        Err(beyond) if axis.is_instance_of::<PyInt>() => Err(beyond),
-        Err(_) => Ok(axis.extract::<List<i64, FEW>>()?.0),
+/// The axes of a reduction.
+pub struct Axes {
+    named: Vec<i64>,
+    /// Whether `None` was given, which is all of them.
+    all: bool,
+}
+
+/// The axes of a reduction: all for `None`, one, several, or none.
+pub fn axes(axis: Option<&Bound<'_, PyAny>>) -> PyResult<Axes> {
+    let Some(axis) = axis else { return Ok(Axes { named: Vec::new(), all: true }) };
+    let named = match axis.extract::<i64>() {
+        Ok(one) => vec![one],
+        Err(beyond) if axis.is_instance_of::<PyInt>() => return Err(beyond),
+        Err(_) => axis.extract::<List<i64, FEW>>()?.0,
+    };
+    Ok(Axes { named, all: false })
+}
+
+impl Axes {
+    /// Calls a reduction, for which no axes are all. What is reduced over no axis has one more, of size one.
+    pub fn of<R>(
+        &self,
+        x: &Var,
+        keepdims: bool,
+        reduction: impl FnOnce(&Var, &[i64], bool) -> Result<R>,
+    ) -> Result<R> {
+        match self.named.is_empty() && !self.all {
+            true => reduction(&ops::unsqueeze(x, -1)?, &[-1], false),
+            false => reduction(x, &self.named, keepdims),
+        }
     }
 }
 

@@ -182,7 +182,7 @@ fn all(
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let axis = args::axes(axis)?;
-    let run = || ops::all(&x, &axis, keepdims);
+    let run = || axis.of(&x, keepdims, |x, axis, keepdims| ops::all(&x, &axis, keepdims));
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -308,7 +308,7 @@ fn any(
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let axis = args::axes(axis)?;
-    let run = || ops::any(&x, &axis, keepdims);
+    let run = || axis.of(&x, keepdims, |x, axis, keepdims| ops::any(&x, &axis, keepdims));
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -1101,7 +1101,8 @@ fn channel_shuffle(py: Python<'_>, x: &Bound<'_, PyAny>, groups: usize) -> PyRes
 }
 
 /// The lower triangular `L` with `L L^T = x`, or, if `upper`, the upper triangular `U` with
-/// `U^T U = x`, for symmetric positive definite matrices in the last two axes.
+/// `U^T U = x`, for symmetric positive definite matrices in the last two axes. Transposes of complex
+/// matrices have conjugates, here and below.
 ///
 /// Of a matrix that is not symmetric the symmetric part `(x + x^T) / 2` is taken. One that is not
 /// positive definite is an error that names it and its pivot.
@@ -1581,7 +1582,7 @@ fn count_nonzero(
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let axis = args::axes(axis)?;
-    let run = || ops::count_nonzero(&x, &axis, keepdims);
+    let run = || axis.of(&x, keepdims, |x, axis, keepdims| ops::count_nonzero(&x, &axis, keepdims));
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -2144,12 +2145,30 @@ fn edit_distance(
     call::run(py, &[&hyps, &hyp_lengths, &refs, &ref_lengths], run).map(Tensor::new)
 }
 
+/// The eigenvalues of the square matrices in the last two axes, in no order, and their eigenvectors, of length one: the
+/// columns of the second result. Both are complex, also those of real matrices.
+///
+/// The first of the large components of a vector is real and positive. The gradient of the vectors exists only where the
+/// eigenvalues differ; that of the values, where there are as many independent vectors as rows; else it is infinite or
+/// NaN. Of symmetric matrices, and Hermitian ones, `eigh` is faster and more exact.
+///
+/// Args:
+///     x: A tensor, a number or an array. Also `input`.
+#[pyfunction]
+#[pyo3(signature = (x))]
+fn eig(py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<(Tensor, Tensor)> {
+    let x = args::var(x)?;
+    let run = || ops::eig(&x);
+    call::run(py, &[&x], run).map(|(a, b)| (Tensor::new(a), Tensor::new(b)))
+}
+
 /// The eigenvalues of the symmetric matrices in the last two axes, from the least to the greatest,
 /// and their eigenvectors, the columns of the second result.
 ///
-/// Of a matrix that is not symmetric the symmetric part `(x + x^T) / 2` is taken. Eigenvectors are
-/// unique only up to their signs: here the first of the large components is positive. The gradient
-/// of the vectors exists only where the eigenvalues differ; else it is infinite or NaN.
+/// Of a matrix that is not symmetric the symmetric part `(x + x^T) / 2` is taken, of a complex one the Hermitian part,
+/// with the conjugate. Eigenvectors are unique only up to their signs, complex ones up to their directions: here the
+/// first of the large components is real and positive. The gradient of the vectors exists only where the eigenvalues
+/// differ; else it is infinite or NaN.
 ///
 /// Args:
 ///     x: A tensor, a number or an array. Also `input`.
@@ -3032,8 +3051,8 @@ fn histogram(
 /// `outputs` are the types it returns; the run checks them.
 ///
 /// Its gradient is another registered function, named by `backward`: it takes the inputs, then the
-/// cotangents of the outputs, and returns one cotangent per float input. Without it, a gradient
-/// that passes through is an error.
+/// cotangents of the outputs, and returns one cotangent per input of floats or complex numbers.
+/// Without it, a gradient that passes through is an error.
 ///
 /// Args:
 ///     name: A text.
@@ -3960,7 +3979,7 @@ fn logsumexp(
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let axis = args::axes(axis)?;
-    let run = || ops::logsumexp(&x, &axis, keepdims);
+    let run = || axis.of(&x, keepdims, |x, axis, keepdims| ops::logsumexp(&x, &axis, keepdims));
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -4294,7 +4313,7 @@ fn max(
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let axis = args::axes(axis)?;
-    let run = || ops::max(&x, &axis, keepdims);
+    let run = || axis.of(&x, keepdims, |x, axis, keepdims| ops::max(&x, &axis, keepdims));
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -4607,7 +4626,7 @@ fn mean(
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let axis = args::axes(axis)?;
-    let run = || ops::mean(&x, &axis, keepdims);
+    let run = || axis.of(&x, keepdims, |x, axis, keepdims| ops::mean(&x, &axis, keepdims));
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -4628,7 +4647,7 @@ fn median(
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let axis = args::axes(axis)?;
-    let run = || ops::median(&x, &axis, keepdims);
+    let run = || axis.of(&x, keepdims, |x, axis, keepdims| ops::median(&x, &axis, keepdims));
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -4711,7 +4730,7 @@ fn min(
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let axis = args::axes(axis)?;
-    let run = || ops::min(&x, &axis, keepdims);
+    let run = || axis.of(&x, keepdims, |x, axis, keepdims| ops::min(&x, &axis, keepdims));
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -4896,7 +4915,7 @@ fn multinomial(
 
 /// `x` with `nan` in place of NaN, `posinf` in place of infinity and `neginf` in place of negative
 /// infinity; without them, the largest and the smallest number of the element type. Replaced
-/// elements get no gradient.
+/// elements get no gradient. Of complex numbers each part is replaced.
 ///
 /// Args:
 ///     x: A tensor, a number or an array. Also `input`.
@@ -5067,7 +5086,7 @@ fn norm(
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let axis = args::axes(axis)?;
-    let run = || ops::norm(&x, p.0, &axis, keepdims);
+    let run = || axis.of(&x, keepdims, |x, axis, keepdims| ops::norm(&x, p.0, &axis, keepdims));
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -5468,7 +5487,7 @@ fn prod(
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let axis = args::axes(axis)?;
-    let run = || ops::prod(&x, &axis, keepdims);
+    let run = || axis.of(&x, keepdims, |x, axis, keepdims| ops::prod(&x, &axis, keepdims));
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -5496,7 +5515,7 @@ fn put(
 /// Matrices `q` of orthonormal columns and upper triangular `r` with `q r = x`, reduced: of
 /// `[.., m, n]` they are `[.., m, k]` and `[.., k, n]` with `k = min(m, n)`.
 ///
-/// The diagonal of `r` is not negative, which makes the decomposition of a matrix of full rank
+/// The diagonal of `r` is real and not negative, which makes the decomposition of a matrix of full rank
 /// unique. The gradient exists where the first `k` columns are independent; else it is infinite or NaN.
 ///
 /// Args:
@@ -5531,7 +5550,7 @@ fn quantile(
     let x = args::var(x)?;
     let method: ops::QuantileRule = args::choice(py, method)?;
     let axis = args::axes(axis)?;
-    let run = || ops::quantile(&x, q.0, &axis, keepdims, method);
+    let run = || axis.of(&x, keepdims, |x, axis, keepdims| ops::quantile(&x, q.0, &axis, keepdims, method));
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -5557,7 +5576,7 @@ fn quantiles(
     let method: ops::QuantileRule = args::choice(py, method)?;
     let axis = args::axes(axis)?;
     let q: Vec<f64> = q.iter().map(|number| number.0).collect();
-    let run = || ops::quantiles(&x, &q, &axis, keepdims, method);
+    let run = || axis.of(&x, keepdims, |x, axis, keepdims| ops::quantiles(&x, &q, &axis, keepdims, method));
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -6978,7 +6997,8 @@ fn slice(
 }
 
 /// The signs of the determinants of the matrices in the last two axes, and the logarithms of their
-/// absolute values: `0` and `-inf` for a singular matrix, whose gradient is NaN.
+/// absolute values: `0` and `-inf` for a singular matrix, whose gradient is NaN. The sign of a complex
+/// number is that of size one in its direction.
 ///
 /// Args:
 ///     x: A tensor, a number or an array. Also `input`.
@@ -7286,7 +7306,7 @@ fn std_(
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let axis = args::axes(axis)?;
-    let run = || ops::std(&x, &axis, keepdims, correction.0);
+    let run = || axis.of(&x, keepdims, |x, axis, keepdims| ops::std(&x, &axis, keepdims, correction.0));
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -7331,7 +7351,7 @@ fn sum(
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let axis = args::axes(axis)?;
-    let run = || ops::sum(&x, &axis, keepdims);
+    let run = || axis.of(&x, keepdims, |x, axis, keepdims| ops::sum(&x, &axis, keepdims));
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -7339,8 +7359,8 @@ fn sum(
 /// they are `[.., m, k]`, `[.., k]` and `[.., k, n]` with `k = min(m, n)`. The columns of `u` and the
 /// rows of `vh` are orthonormal, and `s` goes from the greatest singular value to the least.
 ///
-/// Singular vectors are unique only up to the signs of pairs: here the first of the large components
-/// of each column of `u` is positive. The gradient of the vectors exists only where the singular
+/// Singular vectors are unique only up to the signs of pairs, complex ones up to their directions: here the first of
+/// the large components of each column of `u` is real and positive. The gradient of the vectors exists only where the singular
 /// values differ and, unless the matrix is square, are not zero; else it is infinite or NaN.
 ///
 /// Args:
@@ -7772,7 +7792,7 @@ fn var(
 ) -> PyResult<Tensor> {
     let x = args::var(x)?;
     let axis = args::axes(axis)?;
-    let run = || ops::var(&x, &axis, keepdims, correction.0);
+    let run = || axis.of(&x, keepdims, |x, axis, keepdims| ops::var(&x, &axis, keepdims, correction.0));
     call::run(py, &[&x], run).map(Tensor::new)
 }
 
@@ -8001,6 +8021,7 @@ pub const METHODS: &[&str] = &[
     "dynamic_lstm",
     "dynamic_lstmp",
     "edit_distance",
+    "eig",
     "eigh",
     "elu",
     "embedding",
@@ -8355,6 +8376,7 @@ pub const OTHER_NAMES: &[(&str, &[(&str, &str)])] = &[
     ("dynamic_gru", &[("input", "x")]),
     ("dynamic_lstm", &[("input", "x")]),
     ("dynamic_lstmp", &[("input", "x")]),
+    ("eig", &[("input", "x")]),
     ("eigh", &[("input", "x")]),
     ("element_numbers", &[("size", "shape")]),
     ("elu", &[("input", "x"), ("inplace", "")]),
@@ -8704,6 +8726,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(dynamic_lstm, module)?)?;
     module.add_function(wrap_pyfunction!(dynamic_lstmp, module)?)?;
     module.add_function(wrap_pyfunction!(edit_distance, module)?)?;
+    module.add_function(wrap_pyfunction!(eig, module)?)?;
     module.add_function(wrap_pyfunction!(eigh, module)?)?;
     module.add_function(wrap_pyfunction!(einsum, module)?)?;
     module.add_function(wrap_pyfunction!(element_numbers, module)?)?;

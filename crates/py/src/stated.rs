@@ -14,6 +14,7 @@ use pyo3::{IntoPyObjectExt, intern};
 
 use self::inputs::{Held, object, part, taken};
 use crate::args::{self, Number};
+use crate::generated::OTHER_NAMES;
 use crate::parameter::Parameter;
 use crate::sequence::{self, DEPTH};
 use crate::types::DTypeArg;
@@ -98,6 +99,10 @@ impl Statement {
         let by_position = names.iter().map(|name| name.to_string()).zip(values.iter());
         let by_name = named.iter().map(|(name, value)| (name.to_string(), value));
         for (said, value) in by_position.chain(by_name) {
+            if said == "inplace" && signature.runs_in_place() {
+                // As in the layer's function, it is accepted and changes nothing.
+                continue;
+            }
             let Some(name) = signature.find(&said) else {
                 return Err(signature.fault(py, &format!("has no option `{said}`")));
             };
@@ -432,6 +437,13 @@ impl Signature<'_> {
             .chain(dtype)
             .chain(["name"])
             .collect()
+    }
+
+    /// Whether PyTorch offers to run it in the place of its input: if it does so for the function of the same name.
+    fn runs_in_place(&self) -> bool {
+        let own = self.kind.name.to_lowercase();
+        let mut functions = OTHER_NAMES.iter().filter(|(name, _)| name.replace('_', "") == own);
+        functions.any(|(_, others)| others.iter().any(|&(other, _)| other == "inplace"))
     }
 
     /// The name of an argument that was given under this or another name.

@@ -463,6 +463,11 @@ fn linalg_det() {
 }
 
 #[test]
+fn linalg_eig() {
+    check_op("eig");
+}
+
+#[test]
 fn linalg_eigh() {
     check_op("eigh");
 }

@@ -229,7 +229,7 @@ def full(
     Args:
         shape: Sizes: ints and, in a program, symbols.
         fill_value: The number.
-        dtype: The element type: by default bool for bools, int64 for ints, else float32.
+        dtype: The element type: by default bool for bools, int64 for ints, complex64 for complex numbers, else float32.
         device: None or "cpu".
         requires_grad: Whether the tensor is a leaf.
 
@@ -241,7 +241,7 @@ def full(
         return renamed(full, locals())
     on_cpu(device)
     if dtype is None:
-        kinds = {builtins.bool: _core.bool, int: _core.int64, _core.Dim: _core.int64}
+        kinds = {builtins.bool: _core.bool, int: _core.int64, _core.Dim: _core.int64, complex: _core.complex64}
         dtype = kinds.get(type(fill_value), _core.float32)
     made = _core.full(shape, fill_value, dtype)
     return made.track() if requires_grad else made
@@ -323,7 +323,8 @@ def eye(
     """
     on_cpu(device)
     columns = n_rows if n_cols is None else n_cols
-    return _core.eye(n_rows, columns, k, dtype or _core.float32)
+    # So far away there is no element, however far.
+    return _core.eye(n_rows, columns, max(-(2**62), min(k, 2**62)), dtype or _core.float32)
 
 
 def linspace(

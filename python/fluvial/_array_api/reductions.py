@@ -73,8 +73,7 @@ def prod(
 
 
 def _reduced(function: Any, x: Any, axis: Any, keepdims: builtins.bool, dtype: Any) -> Tensor:
-    x = wide(x, dtype)
-    return x if axis == () else function(x, axis, keepdims)
+    return function(wide(x, dtype), axis, keepdims)
 
 
 def cumulative_sum(

@@ -94,7 +94,10 @@ def squeeze(x: Tensor, /, axis: int | Sequence[int] | None = None, **wrong: Unpa
     """
     if wrong:
         return renamed(squeeze, locals())
-    return x.squeeze() if axis is None else _core.squeeze(x, as_axes(axis))
+    if axis is None:
+        return x.squeeze()
+    axes = as_axes(axis)
+    return _core.squeeze(x, axes) if axes else x
 
 
 def flip(x: Tensor, /, axis: int | Sequence[int] | None = None, **wrong: Unpack[OtherNames]) -> Tensor:

@@ -46,6 +46,7 @@ from .products import (
     bilinear,
     bmm,
     cdist,
+    cross,
     dist,
     inner,
     mm,
@@ -104,7 +105,7 @@ from .statistics import (
 
 #: Functions whose first argument is a tensor: they are methods, too.
 METHODS = """
-addbmm addcdiv addcmul addmm addmv addr allclose amax amin aminmax baddbmm bmm clamp clamp_max clamp_min corrcoef cov
+addbmm addcdiv addcmul addmm addmv addr allclose amax amin aminmax baddbmm bmm clamp clamp_max clamp_min corrcoef cov cross
 deg2rad dist div erfinv float_power fmod frac gcd heaviside histc hsplit i0 igamma igammac index_copy index_fill inner isclose kthvalue
 lcm ldexp logaddexp2 logit masked_scatter mm mv nanmean nanmedian nansum rad2deg ravel renorm select sinc split swapaxes
 swapdims tensor_split unflatten unique_consecutive vsplit xlogy
@@ -138,6 +139,7 @@ __all__ = [
     "column_stack",
     "corrcoef",
     "cov",
+    "cross",
     "deg2rad",
     "dist",
     "div",

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 def floats(x: Any) -> Tensor:
-    """The tensor as floats."""
+    """The tensor as floats; complex numbers stay."""
     x = as_tensor(x)
-    return x if x.is_floating_point() else _core.cast(x, "float32")
+    return x if x.is_floating_point() or x.is_complex() else _core.cast(x, "float32")
 
 
 def div(a: TensorLike, b: TensorLike, *, rounding_mode: str | None = None) -> Tensor:
@@ -261,13 +261,15 @@ def xlogy(a: TensorLike, b: TensorLike) -> Tensor:
 
 
 def float_power(a: TensorLike, b: TensorLike) -> Tensor:
-    """The power, in float64.
+    """The power, in float64, or complex128 where one is complex.
 
     Args:
         a: A tensor or a number.
         b: A tensor or a number.
     """
-    return _core.pow(_core.cast(as_tensor(a), "float64"), _core.cast(as_tensor(b), "float64"))
+    a, b = as_tensor(a), as_tensor(b)
+    dtype = "complex128" if a.is_complex() or b.is_complex() else "float64"
+    return _core.pow(_core.cast(a, dtype), _core.cast(b, dtype))
 
 
 def softmin(x: TensorLike, axis: int = -1, **wrong: Unpack[OtherNames]) -> Tensor:

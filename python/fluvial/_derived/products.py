@@ -163,6 +163,23 @@ def bilinear(x1: TensorLike, x2: TensorLike, weight: TensorLike, bias: TensorLik
     return found if bias is None else _core.add(found, bias)
 
 
+def cross(a: TensorLike, b: TensorLike, axis: int = -1, *, dim: int | None = None) -> Tensor:
+    """The cross product of vectors of three elements.
+
+    Args:
+        a: The first vectors.
+        b: The second vectors, which are broadcast against the first.
+        axis: The axis of the three elements, counted from the end. Also `dim`.
+
+    Example:
+        >>> fl.cross(fl.tensor([1, 0, 0]), fl.tensor([0, 1, 0])).tolist()
+        [0, 0, 1]
+    """
+    from ..linalg import cross as product
+
+    return product(a, b, axis=axis if dim is None else dim)
+
+
 def dist(a: TensorLike, b: TensorLike, p: float = 2) -> Tensor:
     """The norm of the difference, over all elements.
 
@@ -181,11 +198,11 @@ def _norm(x: Tensor, p: float, axis: Any) -> Tensor:
     if p == -math.inf:
         return _core.min(size, axis)
     if p == 0:
-        return _core.sum(_core.cast(_core.ne(size, 0), x.dtype), axis)
+        return _core.sum(_core.cast(_core.ne(size, 0), size.dtype), axis)
     if p == 1:
         return _core.sum(size, axis)
     if p == 2:
-        total = _core.sum(x * x, axis)
+        total = _core.sum(x * x if not x.is_complex() else size * size, axis)
         # The slope of the root is infinite at zero, and the norm's is taken as zero.
         zero = _core.eq(total, 0)
         return _core.where(zero, 0.0, _core.sqrt(_core.where(zero, 1.0, total)))

@@ -111,7 +111,7 @@ def gcd(a: TensorLike, b: TensorLike) -> Tensor:
         [6, 7]
     """
     a, b = (_core.abs(x) for x in _core.broadcast_tensors([a, b]))
-    if a.is_floating_point() or b.is_floating_point():
+    if any(x.is_floating_point() or x.is_complex() for x in (a, b)):
         raise fault(TypeError, f"expected integers, found {a.type_text} and {b.type_text}", "cast first")
 
     def step(a: Any, b: Any) -> Any:

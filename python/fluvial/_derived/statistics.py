@@ -9,6 +9,7 @@ from .. import _core
 from .._core import Tensor
 from .._fault import fault, renamed
 from .._tree import is_size
+from .elementwise import floats
 from .products import as_tensor
 from .shapes import known_size
 
@@ -106,7 +107,7 @@ def nansum(x: TensorLike, axis: Any = None, keepdims: builtins.bool = False, **w
     if wrong:
         return renamed(nansum, locals())
     x = as_tensor(x)
-    return _core.sum(_core.where(_core.isnan(x), 0, x) if x.is_floating_point() else x, axis, keepdims)
+    return _core.sum(_core.where(_core.isnan(x), 0, x) if x.is_floating_point() or x.is_complex() else x, axis, keepdims)
 
 
 def nanmean(x: TensorLike, axis: Any = None, keepdims: builtins.bool = False, **wrong: Unpack[OtherNames]) -> Tensor:
@@ -207,8 +208,7 @@ def cov(x: TensorLike, *, correction: int = 1, fweights: Any = None, aweights: A
         fweights: How often each observation counts, or None.
         aweights: The weight of each observation, or None.
     """
-    x = as_tensor(x)
-    x = x if x.is_floating_point() else _core.cast(x, "float32")
+    x = floats(x)
     rows = _core.reshape(x, (1, -1)) if x.ndim < 2 else x
     weights = None
     for given in (fweights, aweights):
@@ -218,12 +218,13 @@ def cov(x: TensorLike, *, correction: int = 1, fweights: Any = None, aweights: A
     if weights is None:
         count = rows.shape[1]
         rows = rows - _core.mean(rows, 1, True)
-        found = rows @ rows.T / max(count - correction, 0) if isinstance(count, int) else rows @ rows.T / (count - correction)
+        product = rows @ rows.mH
+        found = product / max(count - correction, 0) if isinstance(count, int) else product / (count - correction)
     else:
         total = _core.sum(weights)
         rows = rows - _core.sum(rows * weights, 1, True) / total
         less = correction if aweights is None else correction * _core.sum(weights * _core.cast(as_tensor(aweights), rows.dtype)) / total
-        found = (rows * weights) @ rows.T / (total - less)
+        found = (rows * weights) @ rows.mH / (total - less)
     return _core.reshape(found, ()) if x.ndim < 2 or is_size(x.shape[0], 1) else found
 
 
@@ -236,8 +237,11 @@ def corrcoef(x: TensorLike) -> Tensor:
     found = cov(x)
     if found.ndim == 0:
         return found / found
-    deviation = _core.sqrt(_core.diagonal(found, 0, 0, 1))
-    return _core.clip(found / _core.unsqueeze(deviation, 1) / deviation, -1.0, 1.0)
+    deviation = _core.sqrt(_core.diagonal(found, 0, 0, 1).real)
+    found = found / _core.unsqueeze(deviation, 1) / deviation
+    if not found.is_complex():
+        return _core.clip(found, -1.0, 1.0)
+    return _core.complex(_core.clip(found.real, -1.0, 1.0), _core.clip(found.imag, -1.0, 1.0))
 
 
 def trapezoid(y: TensorLike, x: Any = None, *, dx: float = 1, axis: int = -1, **wrong: Unpack[OtherNames]) -> Tensor:

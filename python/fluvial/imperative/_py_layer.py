@@ -136,9 +136,9 @@ def _backward(cls: type[PyLayer], n: int, values: Sequence[Tensor]) -> list[np.n
 
     arrays, m = [x.numpy() for x in values], (len(values) - n) // 2
     found = _arrays(cls, "backward", cls.backward(arrays))
-    floats = [x for x in arrays[:n] if x.dtype.kind == "f"]
+    floats = [x for x in arrays[:n] if x.dtype.kind in "fc"]
     if len(found) == n:
-        found = [g for g, x in zip(found, arrays) if x.dtype.kind == "f"]
+        found = [g for g, x in zip(found, arrays) if x.dtype.kind in "fc"]
     if len(found) != len(floats):
         raise fault(
             ValueError,
@@ -152,9 +152,15 @@ def _backward(cls: type[PyLayer], n: int, values: Sequence[Tensor]) -> list[np.n
                 f"`{cls.__name__}.backward` returned a gradient of shape {gradient.shape} for "
                 f"input {i}, whose shape is {x.shape}",
             )
+        if gradient.dtype.kind == "c" and x.dtype.kind != "c":
+            raise fault(
+                TypeError,
+                f"`{cls.__name__}.backward` returned a complex gradient for input {i}, which is real",
+                "return its real part",
+            )
     gradients = [g.astype(x.dtype, copy=False) for g, x in zip(found, floats)]
     # Outputs are constants of the second call, so nothing reads their gradients.
-    return gradients + [np.zeros_like(y) for y in arrays[n : n + m] if y.dtype.kind == "f"]
+    return gradients + [np.zeros_like(y) for y in arrays[n : n + m] if y.dtype.kind in "fc"]
 
 
 def _arrays(cls: type[PyLayer], what: str, returned: Any) -> list[np.ndarray]:

@@ -58,7 +58,7 @@ def Print(
     plain = not (print_tensor_type or print_tensor_shape)
     if print_phase != "backward":
         x = _core.print_with(x, message, first_n=limit, summarize=most, plain=plain)
-    if print_phase != "forward" and x.dtype.is_floating_point:
+    if print_phase != "forward" and (x.dtype.is_floating_point or x.dtype.is_complex):
         about = f"{message}@GRAD" if message else "@GRAD"
         x = _core.print_grad(x, about, first_n=limit, summarize=most, plain=plain)
     return x

@@ -77,5 +77,5 @@ class DataParallel(Layer):
         for layer in self.module.modules():
             if isinstance(layer, BatchNorm):
                 for _, buffer in layer.named_buffers(recurse=False):
-                    if buffer.is_floating_point():
+                    if buffer.is_floating_point() or buffer.is_complex():
                         buffer.set(_core.all_reduce(buffer.detach(), "mean"))

@@ -87,7 +87,9 @@ class LBFGS(Optimizer):
         return [p for p in self.param_groups[0].params or [] if p.is_trainable]
 
     def _flat(self, tensors: list[Any]) -> Tensor:
-        return _core.concat([_core.reshape(x, (-1,)) for x in tensors], 0)
+        # Parts of complex numbers are numbers of their own.
+        parts = [_core.view_as_real(x) if x.is_complex() else x for x in tensors]
+        return _core.concat([_core.reshape(x, (-1,)) for x in parts], 0)
 
     def _gradients(self) -> Tensor:
         sign = -1.0 if self.param_groups[0]["maximize"] else 1.0
@@ -100,8 +102,9 @@ class LBFGS(Optimizer):
     def _put(self, values: Tensor) -> None:
         start = 0
         for p in self._trained():
-            count = p.detach().numpy().size
-            p.set(_core.reshape(_core.narrow(values, 0, start, count), p.shape))
+            count = p.numel() * (2 if p.is_complex() else 1)
+            part = _core.narrow(values, 0, start, count)
+            p.set(_core.view_as_complex(_core.reshape(part, (*p.shape, 2))) if p.is_complex() else _core.reshape(part, p.shape))
             start += count
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]

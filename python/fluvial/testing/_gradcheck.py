@@ -30,8 +30,9 @@ def gradcheck(
     """Raises an `AssertionError` unless the gradients of a function are its slopes.
 
     Every derivative, of each element of each output by each element of each input, is compared with
-    a central difference, in float64: inputs of real numbers are cast to it. A function with a kink
-    (`abs`, `relu`) is checked away from it.
+    a central difference, in float64: inputs of real numbers are cast to it. Of complex numbers, which are cast to
+    complex128, both parts are checked, as a last axis of size two. A function with a kink (`abs`, `relu`) is checked
+    away from it.
 
     Args:
         fn: Takes the inputs, one by one; returns a tensor, or tuples and lists of them. It must give
@@ -56,7 +57,7 @@ def gradcheck(
     unknown = [mode for mode in modes if mode not in MODES]
     if unknown:
         raise fault(ValueError, f'there is no mode "{unknown[0]}"', f"use some of {MODES}")
-    single = isinstance(inputs, (_core.Tensor, np.ndarray, np.generic, int, float))
+    single = isinstance(inputs, (_core.Tensor, np.ndarray, np.generic, int, float, complex))
     given: Sequence[Any] = [inputs] if single else list(inputs)  # type: ignore[arg-type]
     with _core.imperative():
         checked = _Checked(fn, [_float64(x) for x in given])
@@ -67,14 +68,22 @@ def gradcheck(
 
 def _float64(x: Any) -> Tensor:
     tensor = x.detach() if isinstance(x, _core.Tensor) else _core.tensor(x)
+    if tensor.dtype.is_complex:
+        return _core.cast(tensor, "complex128")
     return _core.cast(tensor, "float64") if "float" in tensor.dtype.name else tensor
+
+
+def _parts(x: Tensor) -> Tensor:
+    return _core.view_as_real(x) if x.dtype.is_complex else x
 
 
 class _Checked:
     """A function at a point."""
 
     def __init__(self, fn: Callable[..., Any], inputs: list[Tensor]) -> None:
-        self.fn, self.inputs = fn, inputs
+        self.fn = fn
+        self.complex = [x.dtype.is_complex for x in inputs]
+        self.inputs = inputs = [_parts(x) for x in inputs]
         self.wrt = [i for i, x in enumerate(inputs) if x.dtype.name == "float64"]
         if not self.wrt:
             raise fault(
@@ -92,7 +101,8 @@ class _Checked:
     def outputs(self, inputs: Sequence[Tensor]) -> list[Tensor]:
         # As under `fl.function`, control flow becomes part of the program.
         fn = convert(self.fn) if _core.is_building() else self.fn
-        results = _leaves(fn(*inputs))
+        given = [_core.view_as_complex(x) if pairs else x for x, pairs in zip(inputs, self.complex)]
+        results = _leaves(fn(*given))
         for i, y in enumerate(results):
             if not isinstance(y, _core.Tensor):
                 raise fault(
@@ -100,7 +110,7 @@ class _Checked:
                     f"output {i} is of class `{type(y).__name__}`",
                     "return a tensor, or tuples and lists of tensors",
                 )
-        found = [y for y in results if "float" in y.dtype.name]
+        found = [_parts(y) for y in results if y.dtype.is_complex or "float" in y.dtype.name]
         if not found:
             raise fault(ValueError, "no output has real numbers", "return one that is of floats")
         return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 
 import fluvial as fl
 
@@ -15,6 +16,7 @@ from .._fault import fault as _fault
 from .._tensor import together as _together
 from .._tensor import to as _to
 from .._tree import is_size
+from ._casts import cast as _cast
 from ._results import Values, pair
 
 TYPE_CHECKING = False
@@ -101,9 +103,28 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
 # Reductions.
 
 
+def _all_for_none(dim: Any) -> Any:
+    """No axes are all of them in PyTorch."""
+    return None if isinstance(dim, (list, tuple)) and not dim else dim
+
+
+def _over_all(function: Any) -> Any:
+    @functools.wraps(function)
+    def reduced(input: Any, *args: Any, **options: Any) -> Any:
+        options = {name: _all_for_none(value) if name in ("dim", "axis") else value for name, value in options.items()}
+        return function(input, *map(_all_for_none, args), **options)
+
+    return reduced
+
+
+amax, amin, sum = _over_all(fl.amax), _over_all(fl.amin), _over_all(fl.sum)
+logsumexp, count_nonzero = _over_all(fl.logsumexp), _over_all(fl.count_nonzero)
+nansum, nanmean = _over_all(fl.nansum), _over_all(fl.nanmean)
+
+
 def _dim(dim: Any, named: dict[str, Any]) -> tuple[Any, builtins.bool]:
     """The axis and whether it stays, also by NumPy's names."""
-    dim = named.pop("axis", dim)
+    dim = _all_for_none(named.pop("axis", dim))
     keep = named.pop("keepdims", False)
     if named:
         raise _fault(TypeError, f"there is no argument `{next(iter(named))}`", "the arguments are `dim` and `keepdim`")
@@ -237,7 +258,7 @@ def argmin(input: Tensor, dim: int | None = None, keepdim: builtins.bool = False
 
 def prod(input: Tensor, dim: Any = None, keepdim: builtins.bool = False, *, dtype: Any = None) -> Tensor:
     """The product."""
-    found = fl.prod(_wide(input, dtype), dim, keepdim)
+    found = fl.prod(_wide(input, dtype), _all_for_none(dim), keepdim)
     return found if dtype is None else _core.cast(found, dtype)
 
 
@@ -524,18 +545,18 @@ nextafter = fl.nextafter
 def softmax(input: Tensor, dim: int | None = None, dtype: Any = None, **named: Any) -> Tensor:
     """Exponentials along an axis, divided by their sum."""
     dim, _ = _dim(dim, named)
-    return _core.softmax(input if dtype is None else _core.cast(input, dtype), -1 if dim is None else dim)
+    return _core.softmax(input if dtype is None else _cast(input, dtype), -1 if dim is None else dim)
 
 
 def log_softmax(input: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
     """The logarithm of `softmax`."""
-    return _core.log_softmax(input if dtype is None else _core.cast(input, dtype), -1 if dim is None else dim)
+    return _core.log_softmax(input if dtype is None else _cast(input, dtype), -1 if dim is None else dim)
 
 
 def svd(input: Tensor, some: builtins.bool = True) -> Any:
     """Singular vectors and values: `U`, `S` and `V`."""
     u, s, vh = fl.linalg.svd(input, full_matrices=not some)
-    return u, s, vh.mT
+    return u, s, vh.mH
 
 
 def qr(input: Tensor, some: builtins.bool = True) -> Any:
@@ -556,7 +577,7 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
 def logdet(input: Tensor) -> Tensor:
     """The logarithm of the determinant; not a number where it is negative."""
     sign, size = _core.slogdet(input)
-    return _core.where(sign > 0, size, float("nan"))
+    return size + _core.log(sign) if input.is_complex() else _core.where(sign > 0, size, float("nan"))
 
 
 def slogdet(input: Tensor) -> Any:
@@ -575,5 +596,5 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
 
 
 __all__ = [name for name in dict(globals()) if not name.startswith("_") and name not in (
-    "annotations", "builtins", "fl", "is_size", "Values", "pair", "TYPE_CHECKING", "Tensor", "Any"
+    "annotations", "builtins", "fl", "functools", "is_size", "Values", "pair", "TYPE_CHECKING", "Tensor", "Any"
 )]  # fmt: skip  # pyright: ignore[reportUnsupportedDunderAll]

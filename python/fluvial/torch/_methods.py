@@ -6,7 +6,7 @@ from .. import _core
 from .._core import Tensor
 from .._flavour import is_torch
 from .._inplace import changing
-from . import _bools, _functions, _scalars
+from . import _bools, _casts, _functions, _scalars
 
 _BOOL = _core.bool
 
@@ -124,6 +124,7 @@ def register(namespace: dict[str, Any]) -> None:
             setattr(Tensor, name, _rarely(name, namespace[name]))
     for function in (repeat, tile, fill_diagonal_):
         setattr(Tensor, function.__name__, _both(function.__name__, function))
+    _casts.register()
     for name in CHANGING:
         if not hasattr(Tensor, f"{name}_"):
             setattr(Tensor, f"{name}_", changing(name))

@@ -49,8 +49,6 @@ IN_MODULES = {
     | dict.fromkeys("scaled_addmm scaled_addmm_ scaled_grouped_mm scaled_mm".split(), "`torch.mm`, of floats")
     | {f"{kind}_max_pool{n}d{end}": f"`F.adaptive_max_pool{n}d`" + ("(x, size, return_indices=True)" if end else "") for kind in ("adaptive", "fractional") for n in (1, 2, 3) for end in ("", "_with_indices")},
     "linalg": {
-        "eig": "`linalg.eigh`, for symmetric matrices: eigenvalues of others are complex numbers",
-        "eigvals": "`linalg.eigvalsh`, for symmetric matrices: eigenvalues of others are complex numbers",
         "ldl_factor": "`linalg.lu_factor`",
         "ldl_factor_ex": "`linalg.lu_factor`",
         "ldl_solve": "`linalg.lu_solve`",

@@ -11,6 +11,7 @@ import fluvial as fl
 from .. import _core, _derived
 from .._core import Tensor
 from .._derived import unravel_index
+from .._derived.elementwise import floats as _floats
 from .._derived.products import as_tensor as _tensor
 from .._fault import fault as _fault
 from ._functions import chunk as _chunk
@@ -21,17 +22,12 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def _floats(x: Any) -> Tensor:
-    x = _tensor(x)
-    return x if x.is_floating_point() else _core.cast(x, "float32")
-
-
 # Complex numbers and their parts.
 
 
 def angle(input: Tensor) -> Tensor:
     """The angle in the complex plane; of real numbers pi if they are negative, else zero."""
-    return _core.angle(input if input.is_complex() else _floats(input))
+    return _core.angle(_floats(input))
 
 
 def real(input: Tensor) -> Tensor:
@@ -71,8 +67,10 @@ def square(input: Tensor) -> Tensor:
 
 def _infinite(sign: float) -> Any:
     def function(input: Tensor) -> Tensor:
-        if not input.is_floating_point():
+        if not input.is_floating_point() and not input.is_complex():
             return _core.zeros(input.shape, "bool")
+        if input.is_complex():
+            raise _fault(TypeError, f"{input.dtype} has no order, so no plus or minus infinity", "look at `.real` and `.imag`")
         return _core.eq(input, sign * math.inf)
 
     function.__name__ = "isposinf" if sign > 0 else "isneginf"
@@ -357,9 +355,9 @@ def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
 
 def cholesky_solve(b: Tensor, L: Tensor, upper: builtins.bool = False) -> Tensor:
     """The `x` with `a x = b`, by the triangular factor of `a`."""
-    lower = L.mT if upper else L
+    lower = L.mH if upper else L
     found = fl.linalg.solve_triangular(lower, b, upper=False)
-    return fl.linalg.solve_triangular(lower.mT, found, upper=True)
+    return fl.linalg.solve_triangular(lower.mH, found, upper=True)
 
 
 def cholesky_inverse(L: Tensor, upper: builtins.bool = False) -> Tensor:

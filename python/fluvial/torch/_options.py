@@ -11,6 +11,7 @@ import fluvial as fl
 from .. import _core
 from .._core import Tensor
 from .._derived import statistics as _statistics
+from .._derived.elementwise import floats as _as_floats
 from .._derived.products import as_tensor as _tensor
 from .._fault import fault as _fault
 
@@ -164,7 +165,7 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: in
     each = list(spacing) if isinstance(spacing, (list, tuple)) else [spacing] * len(axes)
     if len(each) != len(axes):
         raise _fault(ValueError, f"{len(each)} distances for {len(axes)} axes", "give one for each axis")
-    x = input if input.is_floating_point() else _core.cast(input, "float32")
+    x = _as_floats(input)
     return [_slopes(x, axis, one, edge_order) for axis, one in zip(axes, each)]
 
 
@@ -190,6 +191,21 @@ def _slopes(x: Tensor, axis: int, spacing: Any, edge_order: int) -> Tensor:
         a, b = h(-2, -1), h(-1)
         last = part(-3, -2) * (b / (a * (a + b))) - part(-2, -1) * ((a + b) / (a * b)) + part(-1) * ((2.0 * b + a) / (b * (a + b)))
     return _core.concat([first, middle, last], along)
+
+
+def result_type(tensor1: Any, tensor2: Any) -> Any:
+    """The element type of an operation on two tensors or numbers; one without axes counts as a number beside one that has some."""
+    pair = [tensor1, tensor2]
+    if builtins.any(isinstance(one, Tensor) and one.ndim for one in pair):
+        pair = [_number(one) if isinstance(one, Tensor) and not one.ndim else one for one in pair]
+    return fl.result_type(*pair)
+
+
+def _number(x: Tensor) -> Any:
+    """A number of Python's of the kind of a tensor."""
+    if x.dtype == _core.bool:
+        return True
+    return 1j if x.is_complex() else 1.0 if x.is_floating_point() else 1
 
 
 def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: builtins.bool = False, memory_format: Any = None) -> Tensor:

@@ -15,8 +15,6 @@ from .. import (
     angle,
     allclose,
     alpha_dropout,
-    amax,
-    amin,
     any,
     argwhere,
     asarray,
@@ -57,7 +55,6 @@ from .. import (
     cos,
     cosh,
     cosine_similarity,
-    count_nonzero,
     cov,
     cumprod,
     cumsum,
@@ -129,7 +126,6 @@ from .. import (
     logical_xor,
     logit,
     logspace,
-    logsumexp,
     lt,
     masked_fill,
     masked_scatter,
@@ -144,8 +140,6 @@ from .. import (
     multiply,
     mv,
     nan_to_num,
-    nanmean,
-    nansum,
     narrow,
     ne,
     neg,
@@ -189,7 +183,6 @@ from .. import (
     stack,
     sub,
     subtract,
-    sum,
     swapaxes,
     swapdims,
     take_along_axis as take_along_dim,
@@ -234,7 +227,6 @@ arccosh, arcsinh, arctanh, arctan2 = acosh, asinh, atanh, atan2
 absolute = abs
 sgn = sign
 fix = trunc
-result_type = _core.promote_types
 promote_types = _core.promote_types
 
 __all__ = [name for name in dict(globals()) if not name.startswith("_")]  # pyright: ignore[reportUnsupportedDunderAll]

@@ -48,6 +48,7 @@ def _of_many(name: str, default: Any) -> Callable[..., Tensor]:
     def transform(
         input: Tensor, s: Sequence[int] | None = None, dim: Any = default, norm: str | None = None
     ) -> Tensor:
+        s, dim = ([one] if isinstance(one, int) else one for one in (s, dim))
         return function(input, s, dim, norm)
 
     return _named(transform, name)

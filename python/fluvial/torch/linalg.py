@@ -12,8 +12,11 @@ from .._core import Tensor, det
 from .._core import inverse as inv
 from .._derived.products import as_tensor
 from .._fault import fault
+from .._linalg import squared
 from ..linalg import (
     cond,
+    eig,
+    eigvals,
     matmul,
     matrix_exp,
     matrix_power,
@@ -63,7 +66,7 @@ def _cut(A: Tensor, values: Tensor, atol: Any, rtol: Any) -> Any:
     if rtol is None:
         rounding = fl.finfo(A.dtype).eps * max(A.shape[-2], A.shape[-1])
         rtol = rounding if atol is None else fl.where(as_tensor(atol) > 0, 0.0, rounding)
-    atol, rtol = (as_tensor(0.0 if tol is None else tol).to(A.dtype) for tol in (atol, rtol))
+    atol, rtol = (as_tensor(0.0 if tol is None else tol).to(values.dtype) for tol in (atol, rtol))
     return fl.maximum(atol.unsqueeze(-1), rtol.unsqueeze(-1) * fl.max(values, -1, True))
 
 
@@ -81,15 +84,15 @@ def pinv(A: Tensor, rcond: Any = None, hermitian: builtins.bool = False, *, atol
     """The inverse in the sense of least squares."""
     rtol = rcond if rcond is not None else rtol
     # Of a symmetric matrix one triangle is read.
-    A = fl.tril(A) + fl.tril(A, -1).mT if hermitian else A
+    A = fl.tril(A) + fl.tril(A, -1).mH if hermitian else A
     if A.numel() == 0:
-        return A.mT
+        return A.mH
     if atol is None and not isinstance(rtol, Tensor):
         return fl.linalg.pinv(A, rtol=rtol)
     u, values, vh = fl.linalg.svd(A, full_matrices=False)
     keep = values > _cut(A, values, atol, rtol)
     inverse = fl.where(keep, 1.0 / fl.where(keep, values, 1.0), 0.0)
-    return (vh.mT * inverse.unsqueeze(-2)) @ u.mT
+    return (vh.mH * inverse.unsqueeze(-2)) @ u.mH
 
 
 def _read(A: Tensor, UPLO: str) -> Tensor:
@@ -98,7 +101,7 @@ def _read(A: Tensor, UPLO: str) -> Tensor:
         raise fault(ValueError, f"`UPLO` is {UPLO!r}", 'use "L" or "U"')
     other = fl.triu(A, 1) if UPLO in "Ll" else fl.tril(A, -1)
     read = fl.tril(A, -1) if UPLO in "Ll" else fl.triu(A, 1)
-    return A + (read.mT - other).detach()
+    return A + (read.mH - other).detach()
 
 
 def eigh(A: Tensor, UPLO: str = "L") -> Any:
@@ -152,8 +155,8 @@ def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None)
     rank = fl.zeros((0,), "int64") if driver == "gels" else matrix_rank(A, rtol=rcond)
     rest = A @ found - b
     full = rows > columns and driver != "gelsy" and (driver == "gels" or bool((rank == columns).all()))
-    residuals = fl.sum(rest * rest, axis=-2) if full else fl.zeros((0,), A.dtype)
-    left = values if driver in ("gelsd", "gelss") else fl.zeros((0,), A.dtype)
+    residuals = fl.sum(squared(rest), axis=-2) if full else fl.zeros((0,), values.dtype)
+    left = values if driver in ("gelsd", "gelss") else fl.zeros((0,), values.dtype)
     return Solution(found.squeeze(-1) if vector else found, residuals, rank, left)
 
 
@@ -168,7 +171,7 @@ def solve(A: Tensor, B: Tensor, *, left: builtins.bool = True) -> Tensor:
 
 
 def cholesky(A: Tensor, *, upper: builtins.bool = False) -> Tensor:
-    """The triangular factor of symmetric, positive definite matrices."""
+    """The triangular factor of symmetric, or Hermitian, positive definite matrices."""
     return fl.linalg.cholesky(A, upper=upper)
 
 
@@ -211,7 +214,7 @@ def householder_product(A: Tensor, tau: Tensor) -> Tensor:
     found = fl.eye(rows, columns, dtype=A.dtype) + fl.zeros_like(A)
     for k in range(tau.shape[-1] - 1, -1, -1):
         v = fl.concat([fl.zeros_like(A[..., :k, k]), fl.ones_like(A[..., k : k + 1, k]), A[..., k + 1 :, k]], axis=-1).unsqueeze(-1)
-        found = found - tau[..., k : k + 1].unsqueeze(-1) * (v @ (v.mT @ found))
+        found = found - tau[..., k : k + 1].unsqueeze(-1) * (v @ (v.mH @ found))
     return found
 
 

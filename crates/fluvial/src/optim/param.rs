@@ -216,6 +216,14 @@ impl Param {
         }
     }
 
+    /// Whether it is of complex numbers.
+    pub(super) fn is_complex(&self) -> bool {
+        match &self.source {
+            Source::Layer(parameter) => parameter.dtype().is_complex(),
+            Source::Named(name) => known(name).is_some_and(|decl| decl.ty.dtype().is_complex()),
+        }
+    }
+
     /// Refuses what cannot be trained.
     pub(super) fn check(&self) -> Result<()> {
         let name = self.name();
@@ -234,11 +242,7 @@ impl Param {
                 None => None,
             },
         };
-        match dtype.filter(|dtype| !dtype.is_float()) {
-            Some(dtype) if dtype.is_complex() => Err(Error::dtype(format!(
-                "`{name}` is of {dtype}, and optimizers train real numbers"
-            ))
-            .remedy("keep both parts in a real parameter `p`, and use `view_as_complex(p)`")),
+        match dtype.filter(|dtype| !dtype.is_inexact()) {
             Some(dtype) => {
                 Err(Error::gradient(format!("`{name}` is of {dtype}, which has no gradient"))
                     .remedy("leave it out of the optimizer, or make it a float"))

@@ -1,8 +1,10 @@
 //! From gradients to new values: accumulation, clipping, decay, then the rule.
 
 use fluvial_core::structural::zeros_like;
-use fluvial_core::{DType, Mode, Place, Result, Var, bind, interrupt, mode, step, update_in_place};
-use fluvial_ops::{cond, eq, neg};
+use fluvial_core::{
+    DType, Error, Mode, Place, Result, Var, bind, interrupt, mode, step, update_in_place,
+};
+use fluvial_ops::{cond, eq, neg, view_as_complex, view_as_real};
 
 use super::descent::{Descent, Group};
 use super::gradients::Item;
@@ -13,7 +15,11 @@ use super::rule::{AtOnce, Decay, Rule, Step, Update, in_dtype};
 impl<R: Rule + Clone> Descent<R> {
     /// One step as a whole: no other thread updates the same parameters meanwhile, nothing is left half-way, and what
     /// functions of the user's may break off is undone.
-    pub(super) fn accumulate_and_update(&self, items: Vec<Item>) -> Result<()> {
+    pub(super) fn accumulate_and_update(&self, mut items: Vec<Item>) -> Result<()> {
+        for item in items.iter_mut().filter(|item| item.grad.dtype().is_complex()) {
+            self.judge_complex(item)?;
+            item.grad = view_as_real(&item.grad)?;
+        }
         let step = |items: Vec<Item>| match self.accumulate {
             1 => self.update(items),
             _ => self.accumulated(items),
@@ -131,6 +137,9 @@ impl<R: Rule + Clone> Descent<R> {
         let (dense, of_rows): (Vec<&Item>, Vec<&Item>) =
             items.iter().partition(|item| item.rows.is_none());
         of_rows.into_iter().try_for_each(|item| self.update_rows(rule, item, numbers))?;
+        let (in_parts, dense): (Vec<&Item>, Vec<&Item>) =
+            dense.into_iter().partition(|item| item.param.is_complex());
+        in_parts.into_iter().try_for_each(|item| self.update_parts(rule, item, numbers))?;
         for items in in_lists(&dense) {
             let mut places: Vec<Place> = Vec::new();
             let mut grads: Vec<Var> = Vec::new();
@@ -148,6 +157,34 @@ impl<R: Rule + Clone> Descent<R> {
             update_in_place(&rule.op, &places, &given)?;
         }
         Ok(())
+    }
+
+    /// The same for a complex parameter, whose parts are updated as real numbers.
+    fn update_parts(&self, rule: &AtOnce, item: &Item, numbers: &[Var]) -> Result<()> {
+        let param = view_as_real(&item.param.read()?)?;
+        let ty = param.ty();
+        let (mut inputs, mut places) = (vec![param], Vec::new());
+        for slot in rule.slots {
+            let (place, value) = self.memory.slot(slot, &item.param, &ty, 0.0)?;
+            inputs.push(value);
+            places.push(place);
+        }
+        inputs.push(self.with_penalty(item, &inputs[0])?);
+        let inputs: Vec<&Var> = inputs.iter().chain(numbers).collect();
+        let outputs = bind(&rule.op, &inputs)?;
+        item.param.place().assign(&view_as_complex(&outputs[0])?)?;
+        places.into_iter().zip(&outputs[1..]).try_for_each(|(place, new)| place.assign(new))
+    }
+
+    /// Refuses a complex parameter whose parts cannot be updated each on its own.
+    fn judge_complex(&self, item: &Item) -> Result<()> {
+        let rule = &self.groups[item.group].rule;
+        if rule.is_elementwise() {
+            return Ok(());
+        }
+        let (name, dtype, rule) = (item.param.name(), item.grad.dtype(), rule.name());
+        Err(Error::dtype(format!("`{name}` is of {dtype}, which `{rule}` does not train"))
+            .remedy("keep both parts in a real parameter `p`, and use `view_as_complex(p)`"))
     }
 
     /// The same for some rows of a parameter.
@@ -169,7 +206,11 @@ impl<R: Rule + Clone> Descent<R> {
 
     /// The rule by ops on one parameter, or on some rows of it. Of the numbers, the rate is the first.
     fn update_one(&self, group: &Group<R>, item: &Item, decay: f64, numbers: &[Var]) -> Result<()> {
-        let whole = item.param.read()?;
+        let mut whole = item.param.read()?;
+        let is_complex = whole.dtype().is_complex();
+        if is_complex {
+            whole = view_as_real(&whole)?;
+        }
         let ty = whole.ty();
         let mut param = match &item.rows {
             Some(rows) => rows_of(&whole, rows)?,
@@ -197,6 +238,7 @@ impl<R: Rule + Clone> Descent<R> {
         let new = group.rule.update(&update)?;
         match &item.rows {
             Some(rows) => with_rows(item.param.place(), rows, &new),
+            None if is_complex => item.param.place().assign(&view_as_complex(&new)?),
             None => item.param.place().assign(&new),
         }
     }

@@ -53,3 +53,8 @@ pub fn svd(_: &Tensor) -> Result<(Tensor, Tensor, Tensor)> {
 pub fn eigh(_: &Tensor) -> Result<(Tensor, Tensor)> {
     absent()
 }
+
+/// Absent in this build.
+pub fn eig(_: &Tensor) -> Result<(Tensor, Tensor)> {
+    absent()
+}

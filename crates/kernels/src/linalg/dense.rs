@@ -1,12 +1,28 @@
 //! Decompositions, matrix by matrix.
 
 use fluvial_linalg as one;
-use fluvial_linalg::Fault;
-use fluvial_tensor::{DType, Error, Result, Tensor, memory};
+use fluvial_linalg::{Eigenvalues, Fault};
+use fluvial_tensor::{Complex, Element, Error, Result, Tensor, memory};
 
 use super::Triangle;
 
-/// The lower triangular factors `L` with `L * L^T` equal to the symmetric part of the matrices.
+/// An element that decompositions are computed in.
+trait Wide: Element + Eigenvalues {}
+
+impl Wide for f64 {}
+impl Wide for Complex<f64> {}
+
+/// Calls a function of matrices of real or of complex elements, as those of the first tensor are.
+macro_rules! by_element {
+    ($function:ident($x:expr $(, $more:expr)*)) => {
+        match $x.dtype().is_complex() {
+            true => $function::<Complex<f64>>($x $(, $more)*),
+            false => $function::<f64>($x $(, $more)*),
+        }
+    };
+}
+
+/// The lower triangular factors `L` with `L * L^H` equal to the symmetric part, or of complex numbers the Hermitian one, of the matrices.
 ///
 /// ```
 /// use fluvial_kernels::cholesky;
@@ -17,8 +33,12 @@ use super::Triangle;
 /// # Ok::<(), fluvial_tensor::Error>(())
 /// ```
 pub fn cholesky(x: &Tensor) -> Result<Tensor> {
+    by_element!(cholesky_in(x))
+}
+
+fn cholesky_in<T: Wide>(x: &Tensor) -> Result<Tensor> {
     let (n, _) = sizes(x)?;
-    let [lower] = each(&[x], [&[n, n]], |[a], [lower]| {
+    let [lower] = each::<T, T, _, _>(&[x], [&[n, n]], |[a], [lower]| {
         one::cholesky(n, a, lower).map_err(|fault| match fault {
             Fault::Pivot(pivot) => {
                 Text(format!("is not positive definite: pivot {pivot} is not positive"))
@@ -31,10 +51,14 @@ pub fn cholesky(x: &Tensor) -> Result<Tensor> {
 
 /// The solutions of `a * x = b` for triangular matrices `a`; both have the same axes before the last two.
 pub fn triangular_solve(a: &Tensor, b: &Tensor, kind: Triangle) -> Result<Tensor> {
+    by_element!(triangular_solve_in(a, b, kind))
+}
+
+fn triangular_solve_in<T: Wide>(a: &Tensor, b: &Tensor, kind: Triangle) -> Result<Tensor> {
     let (n, k) = sizes(b)?;
     let Triangle { upper, transposed, unit, singular } = kind;
     let kind = one::Triangle { upper, transposed, unit, singular };
-    let [x] = each(&[a, b], [&[n, k]], |[a, b], [x]| {
+    let [x] = each::<T, T, _, _>(&[a, b], [&[n, k]], |[a, b], [x]| {
         x.copy_from_slice(b);
         one::triangular_solve(n, k, a, x, kind).map_err(text)
     })?;
@@ -43,30 +67,45 @@ pub fn triangular_solve(a: &Tensor, b: &Tensor, kind: Triangle) -> Result<Tensor
 
 /// The solutions of `a * x = b`; both have the same axes before the last two.
 pub fn solve(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    by_element!(solve_in(a, b))
+}
+
+fn solve_in<T: Wide>(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let (n, k) = sizes(b)?;
-    let [x] = each(&[a, b], [&[n, k]], |[a, b], [x]| one::solve(n, k, a, b, x).map_err(text))?;
+    let [x] = each::<T, T, _, _>(&[a, b], [&[n, k]], |[a, b], [x]| {
+        one::solve(n, k, a, b, x).map_err(text)
+    })?;
     x.cast(b.dtype())
 }
 
 /// The inverses. Singular matrices are an error, or, if `singular`, have NaN everywhere.
 pub fn inverse(x: &Tensor, singular: bool) -> Result<Tensor> {
+    by_element!(inverse_in(x, singular))
+}
+
+fn inverse_in<T: Wide>(x: &Tensor, singular: bool) -> Result<Tensor> {
     let (n, _) = sizes(x)?;
-    let [inverse] = each(&[x], [&[n, n]], |[a], [out]| match one::inverse(n, a, out) {
-        Err(Fault::Pivot(_)) if singular => {
-            out.fill(f64::NAN);
-            Ok(())
-        }
-        outcome => outcome.map_err(text),
-    })?;
+    let [inverse] =
+        each::<T, T, _, _>(&[x], [&[n, n]], |[a], [out]| match one::inverse(n, a, out) {
+            Err(Fault::Pivot(_)) if singular => {
+                out.fill(T::of(f64::NAN));
+                Ok(())
+            }
+            outcome => outcome.map_err(text),
+        })?;
     inverse.cast(x.dtype())
 }
 
 /// The determinants.
 pub fn det(x: &Tensor) -> Result<Tensor> {
+    by_element!(det_in(x))
+}
+
+fn det_in<T: Wide>(x: &Tensor) -> Result<Tensor> {
     let (n, _) = sizes(x)?;
-    let [det] = each(&[x], [&[]], |[a], [out]| {
+    let [det] = each::<T, T, _, _>(&[x], [&[]], |[a], [out]| {
         let (sign, pivots) = if n == 0 { (1.0, vec![]) } else { one::determinant(n, a) };
-        out[0] = pivots.iter().fold(sign, |product, pivot| product * pivot);
+        out[0] = pivots.iter().fold(T::of(sign), |product, &pivot| product * pivot);
         Ok(())
     })?;
     det.cast(x.dtype())
@@ -75,25 +114,33 @@ pub fn det(x: &Tensor) -> Result<Tensor> {
 /// Signs and logarithms of the absolute values of the determinants; zero and minus infinity for a
 /// singular matrix.
 pub fn slogdet(x: &Tensor) -> Result<(Tensor, Tensor)> {
+    by_element!(slogdet_in(x))
+}
+
+fn slogdet_in<T: Wide>(x: &Tensor) -> Result<(Tensor, Tensor)> {
     let (n, _) = sizes(x)?;
-    let [sign, log] = each(&[x], [&[], &[]], |[a], [out, log]| {
+    let [sign, log] = each::<T, T, _, _>(&[x], [&[], &[]], |[a], [out, log]| {
         let (sign, pivots) = if n == 0 { (1.0, vec![]) } else { one::determinant(n, a) };
-        out[0] = pivots.iter().fold(sign, |sign, pivot| sign * pivot.signum());
-        log[0] = match sign == 0.0 {
+        out[0] = pivots.iter().fold(T::of(sign), |sign, pivot| sign * pivot.direction());
+        log[0] = T::of(match sign == 0.0 {
             true => f64::NEG_INFINITY,
-            false => pivots.iter().map(|pivot| pivot.abs().ln()).sum(),
-        };
+            false => pivots.iter().map(|pivot| pivot.size().ln()).sum(),
+        });
         Ok(())
     })?;
-    Ok((sign.cast(x.dtype())?, log.cast(x.dtype())?))
+    Ok((sign.cast(x.dtype())?, log.cast(x.dtype().real())?))
 }
 
 /// Orthonormal columns `q` and upper triangles `r` with `q * r = x`, reduced: they meet in the lesser of
 /// the two sizes. The diagonals of `r` are not negative.
 pub fn qr(x: &Tensor) -> Result<(Tensor, Tensor)> {
+    by_element!(qr_in(x))
+}
+
+fn qr_in<T: Wide>(x: &Tensor) -> Result<(Tensor, Tensor)> {
     let (m, n) = sizes(x)?;
     let k = m.min(n);
-    let [q, r] = each(&[x], [&[m, k], &[k, n]], |[a], [q, r]| {
+    let [q, r] = each::<T, T, _, _>(&[x], [&[m, k], &[k, n]], |[a], [q, r]| {
         one::qr(m, n, a, q, r);
         Ok(())
     })?;
@@ -103,20 +150,45 @@ pub fn qr(x: &Tensor) -> Result<(Tensor, Tensor)> {
 /// Singular vectors `u`, values `s` and vectors `vh` with `u * diag(s) * vh = x`, reduced. Values go from
 /// the greatest to the least; the first large component of each column of `u` is positive.
 pub fn svd(x: &Tensor) -> Result<(Tensor, Tensor, Tensor)> {
+    by_element!(svd_in(x))
+}
+
+fn svd_in<T: Wide>(x: &Tensor) -> Result<(Tensor, Tensor, Tensor)> {
     let (m, n) = sizes(x)?;
     let k = m.min(n);
-    let [u, s, vh] = each(&[x], [&[m, k], &[k], &[k, n]], |[a], [u, s, vh]| {
+    let [u, s, vh] = each::<T, T, _, _>(&[x], [&[m, k], &[k], &[k, n]], |[a], [u, s, vh]| {
         one::svd(m, n, a, u, s, vh).map_err(text)
     })?;
-    Ok((u.cast(x.dtype())?, s.cast(x.dtype())?, vh.cast(x.dtype())?))
+    Ok((u.cast(x.dtype())?, s.cast(x.dtype().real())?, vh.cast(x.dtype())?))
 }
 
 /// Eigenvalues of the symmetric part of the matrices, from the least to the greatest, and the vectors as
 /// columns, of which the first large component is positive.
 pub fn eigh(x: &Tensor) -> Result<(Tensor, Tensor)> {
+    by_element!(eigh_in(x))
+}
+
+fn eigh_in<T: Wide>(x: &Tensor) -> Result<(Tensor, Tensor)> {
     let (n, _) = sizes(x)?;
-    let [w, v] = each(&[x], [&[n], &[n, n]], |[a], [w, v]| one::eigh(n, a, w, v).map_err(text))?;
-    Ok((w.cast(x.dtype())?, v.cast(x.dtype())?))
+    let [w, v] = each::<T, T, _, _>(&[x], [&[n], &[n, n]], |[a], [w, v]| {
+        one::eigh(n, a, w, v).map_err(text)
+    })?;
+    Ok((w.cast(x.dtype().real())?, v.cast(x.dtype())?))
+}
+
+/// Eigenvalues, in no order, and vectors of length one as columns, of which the first large component is real and
+/// positive; both are complex.
+pub fn eig(x: &Tensor) -> Result<(Tensor, Tensor)> {
+    by_element!(eig_in(x))
+}
+
+fn eig_in<T: Wide>(x: &Tensor) -> Result<(Tensor, Tensor)> {
+    let (n, _) = sizes(x)?;
+    let [w, v] = each::<T, Complex<f64>, _, _>(&[x], [&[n], &[n, n]], |[a], [w, v]| {
+        one::eig(n, a, w, v).map_err(text)
+    })?;
+    let dtype = x.dtype().complex();
+    Ok((w.cast(dtype)?, v.cast(dtype)?))
 }
 
 /// What is wrong with a matrix.
@@ -139,30 +211,29 @@ fn sizes(x: &Tensor) -> Result<(usize, usize)> {
 
 /// Calls `f` with each matrix of the inputs, which have the same number of them, and with the places for
 /// its results, of these shapes.
-fn each<const I: usize, const O: usize>(
+fn each<T: Element, U: Element, const I: usize, const O: usize>(
     inputs: &[&Tensor; I],
     shapes: [&[usize]; O],
-    f: impl Fn([&[f64]; I], [&mut [f64]; O]) -> std::result::Result<(), Text>,
+    f: impl Fn([&[T]; I], [&mut [U]; O]) -> std::result::Result<(), Text>,
 ) -> Result<[Tensor; O]> {
     let batch = &inputs[0].dims()[..inputs[0].rank() - 2];
     let count: usize = batch.iter().product();
-    let wide =
-        inputs.iter().map(|x| x.cast(DType::F64)?.contiguous()).collect::<Result<Vec<_>>>()?;
+    let wide = inputs.iter().map(|x| x.cast(T::DTYPE)?.contiguous()).collect::<Result<Vec<_>>>()?;
     let mut outs = Vec::new();
     for shape in shapes {
-        outs.push(memory::filled(0.0f64, count * shape.iter().product::<usize>())?);
+        outs.push(memory::filled(U::default(), count * shape.iter().product::<usize>())?);
     }
     for number in 0..count {
-        let mut ins: [&[f64]; I] = [&[]; I];
+        let mut ins: [&[T]; I] = [&[]; I];
         for (slot, x) in ins.iter_mut().zip(&wide) {
             let size = x.numel() / count;
-            *slot = x.as_slice::<f64>().map_or(&[], |all| &all[number * size..][..size]);
+            *slot = x.as_slice::<T>().map_or(&[], |all| &all[number * size..][..size]);
         }
         let mut places = outs.iter_mut().map(|out| {
             let size = out.len() / count;
             &mut out[number * size..][..size]
         });
-        let places: [&mut [f64]; O] = std::array::from_fn(|_| places.next().unwrap_or_default());
+        let places: [&mut [U]; O] = std::array::from_fn(|_| places.next().unwrap_or_default());
         if places.iter().all(|place| place.is_empty()) {
             continue;
         }
@@ -191,6 +262,8 @@ fn place(mut number: usize, batch: &[usize]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use fluvial_tensor::DType;
+
     use super::*;
     use crate::matmul;
     use crate::testing::Rng;

@@ -1,6 +1,6 @@
 //! Decompositions of the matrices in the last two axes of a tensor; the axes before them count them.
 //!
-//! All are computed in `f64` and converted to the dtype of the input.
+//! All are computed in `f64`, complex numbers in two, and converted to the dtype of the input, or to that of its parts.
 
 #[cfg(not(feature = "linalg"))]
 mod absent;
@@ -8,9 +8,9 @@ mod absent;
 mod dense;
 
 #[cfg(not(feature = "linalg"))]
-pub use absent::{cholesky, det, eigh, inverse, qr, slogdet, solve, svd, triangular_solve};
+pub use absent::{cholesky, det, eig, eigh, inverse, qr, slogdet, solve, svd, triangular_solve};
 #[cfg(feature = "linalg")]
-pub use dense::{cholesky, det, eigh, inverse, qr, slogdet, solve, svd, triangular_solve};
+pub use dense::{cholesky, det, eig, eigh, inverse, qr, slogdet, solve, svd, triangular_solve};
 
 /// Which part of a triangular matrix is read, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -56,7 +56,9 @@ pub(crate) fn unary<T: Pair, V: VisitUnary<T>>(op: Unary, visitor: V) -> Option<
         Unary::Asinh => |z| unturned(asin(turned(z))),
         Unary::Acosh => acosh,
         Unary::Atanh => atanh,
-        Unary::Sigmoid => |z| divided(real(1.0), real(1.0) + exp(-z)),
+        Unary::Sigmoid => sigmoid,
+        Unary::Silu => |z| z * sigmoid(z),
+        Unary::TanhShrink => tanh_shrink,
         Unary::Round => |z| Z::new(z.re.round_ties_even(), z.im.round_ties_even()),
         Unary::Not => |z| truth(z == real(0.0)),
         Unary::IsNan => |z| truth(z.re.is_nan() || z.im.is_nan()),
@@ -83,6 +85,7 @@ pub(crate) fn binary<T: Pair, V: VisitBinary<T>>(op: Binary, visitor: V) -> Opti
         Binary::Complex => |a, b| Z::new(a.re, b.re),
         Binary::Div => divided,
         Binary::Pow => power,
+        Binary::LogAddExp => log_add_exp,
         _ => return None,
     };
     Some(
@@ -399,6 +402,38 @@ fn atanh(z: Z) -> Z {
     // A number on the real axis beyond 1 lies on a cut, whose side the sign of zero tells.
     let angle = (2.0 * z.im).atan2((1.0 - z.re) * (1.0 + z.re) - z.im * z.im) / 2.0;
     Z::new(size, angle)
+}
+
+fn sigmoid(z: Z) -> Z {
+    match z.re >= 0.0 {
+        true => divided(real(1.0), real(1.0) + exp(-z)),
+        // The exponential of the other sign would overflow.
+        false => {
+            let small = exp(z);
+            divided(small, real(1.0) + small)
+        }
+    }
+}
+
+fn tanh_shrink(z: Z) -> Z {
+    if z.re.abs() + z.im.abs() > 0.05 || !is_finite(z) {
+        return z - tanh(z);
+    }
+    // Near zero the difference would lose its digits: the series.
+    let square = z * z;
+    let factors = [1382.0 / 155_925.0, -62.0 / 2835.0, 17.0 / 315.0, -2.0 / 15.0, 1.0 / 3.0];
+    let series = factors.iter().fold(real(0.0), |sum, &factor| sum * square + factor);
+    series * square * z
+}
+
+/// `log(exp(a) + exp(b))`, of which the imaginary part goes on where that of the greater one is.
+pub(crate) fn log_add_exp(a: Z, b: Z) -> Z {
+    let (large, small) = if a.re >= b.re { (a, b) } else { (b, a) };
+    match large.re.is_infinite() {
+        true if large.re < 0.0 => large,
+        true if small.re < large.re => large,
+        _ => large + log1p(exp(small - large)),
+    }
 }
 
 /// Whole powers up to this are products.

@@ -1,6 +1,7 @@
 //! `lerp`: between two.
 
 use crate::prelude::*;
+use crate::{abs, lt, where_};
 
 /// `a + weight * (b - a)`, broadcast: `a` where the weight is 0, and exactly `b` where it is 1.
 /// Integers become `f32`.
@@ -13,7 +14,14 @@ use crate::prelude::*;
 /// ```
 #[track_caller]
 pub fn lerp(a: &Var, b: &Var, weight: &Var) -> Result<Var> {
-    bind1(&LERP, &[a, b, weight])
+    if ![a, b, weight].iter().any(|x| x.dtype().is_complex()) {
+        return bind1(&LERP, &[a, b, weight]);
+    }
+    let _line = at(scope::user_line());
+    let way = sub(b, a)?;
+    let near = lt(&abs(weight)?, &abs(weight)?.literal(0.5))?;
+    let rest = sub(&weight.literal(1.0), weight)?;
+    where_(&near, &add(a, &mul(weight, &way)?)?, &sub(b, &mul(&way, &rest)?)?)
 }
 
 /// The op behind [`lerp`].

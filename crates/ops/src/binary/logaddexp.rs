@@ -26,7 +26,8 @@ pub static LOGADDEXP: Elementwise = Elementwise::binary(
         grads![p => p.dy() * sigmoid(&difference)?, p.dy() * sigmoid(&-&difference)?]
     },
 )
-.domain(Domain::Float);
+.domain(Domain::Float)
+.analytic();
 
 /// What readers of programs and the battery know of it.
 pub const DEF: OpDef = OpDef::fixed(

@@ -5,6 +5,7 @@ use super::geometry::{
 };
 use super::{ConvTranspose, ConvWeightGrad};
 use crate::batch::{folded_in_first, in_groups};
+use crate::complex::by_parts::bilinear;
 use crate::prelude::*;
 
 options! {
@@ -89,7 +90,9 @@ fn convolve(
     let types = (x.clone().check()?.ty(), weight.clone().check()?.ty());
     let convolved = || {
         let op = planned(n_axes, &types.1, options)?;
-        let y = batched(x, n_axes, |x| bind1(op, &[x, weight]))?;
+        let y = batched(x, n_axes, |x| {
+            bilinear(x, weight, |x, weight| bind1(op.clone(), &[x, weight]))
+        })?;
         add_bias(&y, bias, n_axes)
     };
     convolved().map_err(|error| error.in_op(name, &[&types.0, &types.1]).at(loc))

@@ -5,6 +5,7 @@ use super::geometry::{
 };
 use super::{Conv, ConvWeightGrad};
 use crate::batch::{folded_in_first, in_groups};
+use crate::complex::by_parts::bilinear;
 use crate::prelude::*;
 use crate::shape::scatter_slice;
 
@@ -105,7 +106,9 @@ fn transposed(
     let bias = bias.as_ref();
     let types = (x.clone().check()?.ty(), weight.clone().check()?.ty());
     let spread = || {
-        let y = batched(x, n_axes, |x| spread(n_axes, x, weight, options))?;
+        let y = batched(x, n_axes, |x| {
+            bilinear(x, weight, |x, weight| spread(n_axes, x, weight, options))
+        })?;
         add_bias(&y, bias, n_axes)
     };
     spread().map_err(|error| error.in_op(name, &[&types.0, &types.1]).at(loc))

@@ -27,8 +27,8 @@ pub fn register_host(
 /// `outputs` are the types it returns; the run checks them.
 ///
 /// Its gradient is another registered function, named by `backward`: it takes the inputs, then the
-/// cotangents of the outputs, and returns one cotangent per float input. Without it, a gradient
-/// that passes through is an error.
+/// cotangents of the outputs, and returns one cotangent per input of floats or complex numbers.
+/// Without it, a gradient that passes through is an error.
 ///
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;
@@ -131,8 +131,9 @@ impl Op for HostCall {
 fn backward(p: &Pull<'_>) -> Result<Cotangents> {
     let op = p.op::<HostCall>()?;
     let mut inputs: Vec<Var> = (0..p.n_inputs()).map(|i| p.x(i)).collect();
-    let floats: Vec<usize> = (0..inputs.len()).filter(|&i| inputs[i].ty().is_float()).collect();
-    let types: Vec<Type> = floats.iter().map(|&i| inputs[i].ty()).collect();
+    let trained = |&i: &usize| inputs[i].dtype().is_inexact() && !inputs[i].ty().is_list();
+    let trained: Vec<usize> = (0..inputs.len()).filter(trained).collect();
+    let types: Vec<Type> = trained.iter().map(|&i| inputs[i].ty()).collect();
     for (i, cotangent) in p.dys().iter().enumerate() {
         inputs.push(match cotangent {
             Some(cotangent) => cotangent.clone(),
@@ -142,7 +143,7 @@ fn backward(p: &Pull<'_>) -> Result<Cotangents> {
     let name = op.backward.as_deref().unwrap_or_default();
     let found = host_call(name, &inputs.iter().collect::<Vec<_>>(), &types, None)?;
     let mut cotangents: Cotangents = smallvec![None; p.n_inputs()];
-    for (i, cotangent) in floats.into_iter().zip(found) {
+    for (i, cotangent) in trained.into_iter().zip(found) {
         cotangents[i] = Some(cotangent);
     }
     Ok(cotangents)

@@ -1,6 +1,7 @@
 //! `fold`: columns added up to images.
 
 use super::unfold::Unfold;
+use crate::complex::by_parts::linear;
 use crate::conv::geometry::batched;
 use crate::prelude::*;
 
@@ -40,7 +41,7 @@ pub fn fold(x: &Var, output_size: PerAxis, kernel: PerAxis, options: FoldOptions
             dilation: options.dilation.of(2)?.to_vec(),
             sizes: dims_of(&output_size.of(2)?),
         };
-        batched(x, 1, |x| bind1(op, &[x]))
+        batched(x, 1, |x| linear(x, |x| bind1(op.clone(), &[x])))
     };
     folded().map_err(|error| error.in_op("fold", &[&ty]).at(loc))
 }

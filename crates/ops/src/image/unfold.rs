@@ -1,6 +1,7 @@
 //! `unfold`: the windows of images as columns.
 
 use super::fold::Fold;
+use crate::complex::by_parts::linear;
 use crate::conv::geometry::{Geometry, batched};
 use crate::prelude::*;
 
@@ -38,7 +39,7 @@ pub fn unfold(x: &Var, kernel: PerAxis, options: UnfoldOptions) -> Result<Var> {
             padding: options.padding.of(2)?.to_vec(),
             dilation: options.dilation.of(2)?.to_vec(),
         };
-        batched(x, 2, |x| bind1(op, &[x]))
+        batched(x, 2, |x| linear(x, |x| bind1(op.clone(), &[x])))
     };
     unfolded().map_err(|error| error.in_op("unfold", &[&ty]).at(loc))
 }

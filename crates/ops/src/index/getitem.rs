@@ -221,7 +221,7 @@ fn axes_left(x: &Type, index: &[Index]) -> Result<usize> {
             Index::Tensor(mask) if mask.dtype().is_bool() => {
                 let (own, theirs) = (&x.dims()[axis..axis + mask.rank()], mask.dims());
                 if *own != theirs[..] {
-                    return Err(Error::shape(format!(
+                    return Err(Error::index(format!(
                         "a mask of sizes {theirs:?} does not fit the axes of {x} from {axis} on"
                     )));
                 }

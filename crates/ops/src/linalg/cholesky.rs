@@ -1,12 +1,13 @@
 //! `cholesky`: the triangular root of a positive definite matrix.
 
-use super::matrices::{one_by_one, square, symmetric_part, transposed};
+use super::matrices::{adjoint, one_by_one, square, symmetric_part};
 use super::{matmul, triangular_solve};
 use crate::prelude::*;
 use crate::tril;
 
 /// The lower triangular `L` with `L L^T = x`, or, if `upper`, the upper triangular `U` with
-/// `U^T U = x`, for symmetric positive definite matrices in the last two axes.
+/// `U^T U = x`, for symmetric positive definite matrices in the last two axes. Transposes of complex
+/// matrices have conjugates, here and below.
 ///
 /// Of a matrix that is not symmetric the symmetric part `(x + x^T) / 2` is taken. One that is not
 /// positive definite is an error that names it and its pivot.
@@ -23,7 +24,7 @@ pub fn cholesky(x: &Var, upper: bool) -> Result<Var> {
     let precision = autocast::full();
     let x = &precision.of(x)?;
     let lower = bind1(Cholesky {}, &[x])?;
-    if upper { transposed(&lower) } else { Ok(lower) }
+    if upper { adjoint(&lower) } else { Ok(lower) }
 }
 
 static SOURCE: Source = Source { name: "cholesky", text: include_str!("cholesky.c"), needs: &[] };
@@ -36,6 +37,10 @@ attributes! {
 impl Op for Cholesky {
     fn arity(&self) -> Arity {
         Arity::Exactly(1)
+    }
+
+    fn takes(&self) -> Takes {
+        Takes::Complex
     }
 
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
@@ -58,11 +63,12 @@ impl Op for Cholesky {
     fn grad(&self) -> Grad {
         Grad::Rule(Keeps::OUTPUTS, |p| {
             let lower = p.y(0);
-            let inner = matmul(&transposed(&lower)?, &p.dy())?;
+            let inner = matmul(&adjoint(&lower)?, &p.dy())?;
             // The lower triangle with half of the diagonal.
             let half = (tril(&inner, 0)? + tril(&inner, -1)?) * 0.5;
+            let lower = conj(&lower)?;
             let left = triangular_solve(&lower, &half, false, true, false)?;
-            let both = triangular_solve(&lower, &transposed(&left)?, false, true, false)?;
+            let both = triangular_solve(&lower, &adjoint(&left)?, false, true, false)?;
             grads![p => symmetric_part(&both)]
         })
     }

@@ -33,6 +33,10 @@ impl Op for Det {
         Arity::Exactly(1)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Analytic
+    }
+
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         square(inputs[0])?;
         Ok(smallvec![inputs[0].with_dims(&inputs[0].dims()[..inputs[0].rank() - 2])?])

@@ -2,7 +2,7 @@
 
 use super::matmul;
 use super::matrices::{
-    as_rows, one_by_one, square, symmetric_part, transposed, with_matrix, with_ones,
+    adjoint, as_rows, held, one_by_one, square, symmetric_part, turn, with_matrix, with_ones,
 };
 use crate::prelude::*;
 use crate::{eye, tril, triu};
@@ -10,9 +10,10 @@ use crate::{eye, tril, triu};
 /// The eigenvalues of the symmetric matrices in the last two axes, from the least to the greatest,
 /// and their eigenvectors, the columns of the second result.
 ///
-/// Of a matrix that is not symmetric the symmetric part `(x + x^T) / 2` is taken. Eigenvectors are
-/// unique only up to their signs: here the first of the large components is positive. The gradient
-/// of the vectors exists only where the eigenvalues differ; else it is infinite or NaN.
+/// Of a matrix that is not symmetric the symmetric part `(x + x^T) / 2` is taken, of a complex one the Hermitian part,
+/// with the conjugate. Eigenvectors are unique only up to their signs, complex ones up to their directions: here the
+/// first of the large components is real and positive. The gradient of the vectors exists only where the eigenvalues
+/// differ; else it is infinite or NaN.
 ///
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;
@@ -48,9 +49,14 @@ impl Op for Eigh {
         Arity::Exactly(1)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Complex
+    }
+
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         let n = square(inputs[0])?;
-        Ok(smallvec![with_matrix(inputs[0], &[n])?, *inputs[0]])
+        let values = with_matrix(inputs[0], &[n])?;
+        Ok(smallvec![values.with_dtype(values.dtype().real()), *inputs[0]])
     }
 
     fn eval(&self, inputs: &[&Value], _: &[Type]) -> Result<Values> {
@@ -71,7 +77,8 @@ impl Op for Eigh {
             let (values, vectors) = (p.y(0), p.y(1));
             let of_values = |dw: &Var| mul(&vectors, &as_rows(dw)?);
             let of_vectors = |dv: &Var| {
-                let turned = off_diagonal(&matmul(&transposed(&vectors)?, dv)?)?;
+                let dv = &of_held(&vectors, dv)?;
+                let turned = off_diagonal(&matmul(&adjoint(&vectors)?, dv)?)?;
                 matmul(&vectors, &div(&turned, &gaps(&values)?)?)
             };
             let left = match (&p.dys()[0], &p.dys()[1]) {
@@ -80,7 +87,7 @@ impl Op for Eigh {
                 (None, Some(dv)) => of_vectors(dv)?,
                 (None, None) => return Err(Error::internal("a rule is asked with a cotangent")),
             };
-            grads![p => symmetric_part(&matmul(&left, &transposed(&vectors)?)?)]
+            grads![p => symmetric_part(&matmul(&left, &adjoint(&vectors)?)?)]
         })
     }
 
@@ -89,6 +96,21 @@ impl Op for Eigh {
         args.extend([Arg::Size(n), kernel::eights(&[n.mul(n)?, n.mul(n)?])?]);
         Native::new(&SOURCE, [inputs[0].dtype()], args).failing().alone()
     }
+}
+
+/// The cotangents of vectors as if no component were held; real ones have none that is.
+#[track_caller]
+pub(super) fn of_held(vectors: &Var, cotangents: &Var) -> Result<Var> {
+    match is_held(vectors) {
+        true => add(cotangents, &held(vectors, &turn(vectors, cotangents)?)?),
+        false => Ok(cotangents.clone()),
+    }
+}
+
+/// Whether a component of each vector is held: of complex ones, if there are any.
+pub(super) fn is_held(vectors: &Var) -> bool {
+    let rows = vectors.rank().checked_sub(2).and_then(|axis| vectors.ty().dim(axis).value());
+    vectors.dtype().is_complex() && rows != Some(0)
 }
 
 /// The matrix without its diagonal.

@@ -42,6 +42,10 @@ impl Op for Inverse {
         Arity::Exactly(1)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Analytic
+    }
+
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         square(inputs[0])?;
         Ok(smallvec![*inputs[0]])

@@ -1,6 +1,6 @@
 //! `lstsq`: equations solved as well as possible.
 
-use super::matrices::{float_matrices, lesser, refuse, transposed};
+use super::matrices::{adjoint, float_matrices, lesser, refuse};
 use super::{matmul, qr, triangular_solve};
 use crate::prelude::*;
 use crate::reshape;
@@ -34,11 +34,11 @@ pub fn lstsq(a: &Var, b: &Var) -> Result<Var> {
     let x = match lesser(m, n).map_err(fault)? == n {
         true => {
             let (q, r) = qr(&a)?;
-            triangular_solve(&r, &matmul(&transposed(&q)?, &right)?, true, false, false)?
+            triangular_solve(&r, &matmul(&adjoint(&q)?, &right)?, true, false, false)?
         }
         false => {
-            let (q, r) = qr(&transposed(&a)?)?;
-            matmul(&q, &triangular_solve(&r, &right, true, true, false)?)?
+            let (q, r) = qr(&adjoint(&a)?)?;
+            matmul(&q, &triangular_solve(&conj(&r)?, &right, true, true, false)?)?
         }
     };
     if is_vector { reshape(&x, &x.dims()[..x.rank() - 1]) } else { Ok(x) }

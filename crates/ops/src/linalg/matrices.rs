@@ -1,7 +1,7 @@
 //! What functions of matrices share: the sizes of the last two axes, and turning them.
 
 use crate::prelude::*;
-use crate::{reshape, transpose};
+use crate::{abs, cumsum, eq, ge, logical_and, max, reshape, sum, transpose, where_};
 
 /// Rows and columns of the matrices in the last two axes.
 pub(super) fn matrix_sizes(ty: &Type) -> Result<(Dim, Dim)> {
@@ -14,7 +14,7 @@ pub(super) fn matrix_sizes(ty: &Type) -> Result<(Dim, Dim)> {
 /// The same, of matrices that can be decomposed.
 pub(super) fn float_matrices(ty: &Type) -> Result<(Dim, Dim)> {
     let sizes = matrix_sizes(ty)?;
-    match ty.is_float() {
+    match ty.dtype().is_inexact() {
         true => Ok(sizes),
         false => Err(Error::dtype(format!("expected floats, found {ty}")).remedy("cast first")),
     }
@@ -52,6 +52,32 @@ pub(super) fn with_matrix(ty: &Type, last: &[Dim]) -> Result<Type> {
 #[track_caller]
 pub(super) fn transposed(x: &Var) -> Result<Var> {
     transpose(x, -2, -1)
+}
+
+/// The same with conjugates of complex numbers.
+#[track_caller]
+pub(super) fn adjoint(x: &Var) -> Result<Var> {
+    conj(&transposed(x)?)
+}
+
+/// What cotangents of complex vectors, the columns, get besides, as the first large component of each is held real and
+/// positive. Turned by an angle, a vector would change what depends on it as `turn` says: the sum of the imaginary parts of
+/// its elements times the conjugates of their cotangents. So much the component must not turn.
+#[track_caller]
+pub(super) fn held(vectors: &Var, turn: &Var) -> Result<Var> {
+    let sizes = abs(vectors)?;
+    let is_large = ge(&sizes, &(max(&sizes, &[-2], true)? * 0.9))?;
+    let counted = cumsum(&cast(&is_large, sizes.dtype())?, -2)?;
+    let is_lead = logical_and(&is_large, &eq(&counted, &sizes.literal(1.0))?)?;
+    let size = where_(&is_lead, &sizes, &sizes.literal(1.0))?;
+    let share = where_(&is_lead, &div(turn, &size)?, &sizes.literal(0.0))?;
+    mul(&share, &vectors.imaginary_unit())
+}
+
+/// The sum over rows of the imaginary parts of elements times the conjugates of their cotangents.
+#[track_caller]
+pub(super) fn turn(vectors: &Var, cotangents: &Var) -> Result<Var> {
+    imag(&sum(&mul(vectors, &conj(cotangents)?)?, &[-2], true)?)
 }
 
 /// Where the matrices of a batch begin, in C.
@@ -112,10 +138,10 @@ pub(super) fn as_rows(x: &Var) -> Result<Var> {
     reshape(x, &dims)
 }
 
-/// The average of the matrices and their transposes.
+/// The average of the matrices and their transposes, of complex numbers with conjugates.
 #[track_caller]
 pub(super) fn symmetric_part(x: &Var) -> Result<Var> {
-    ((x + transposed(x)?) * 0.5).check()
+    ((x + adjoint(x)?) * 0.5).check()
 }
 
 /// The error of a derived function, with its name, inputs and line, unless an op has stated its own.

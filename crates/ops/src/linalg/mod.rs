@@ -3,6 +3,7 @@
 pub(crate) mod cholesky;
 pub(crate) mod det;
 pub(crate) mod dot;
+pub(crate) mod eig;
 pub(crate) mod eigh;
 pub(crate) mod einsum;
 pub(crate) mod einsum_spec;
@@ -27,6 +28,7 @@ pub(crate) mod vecdot;
 pub use cholesky::{Cholesky, cholesky};
 pub use det::{Det, det};
 pub use dot::dot;
+pub use eig::{Eig, eig};
 pub use eigh::{Eigh, eigh};
 pub use einsum::einsum;
 pub use inverse::{Inverse, inverse};

@@ -1,6 +1,6 @@
 //! `pinv`: the pseudoinverse.
 
-use super::matrices::{as_rows, float_matrices, refuse, transposed};
+use super::matrices::{adjoint, as_rows, float_matrices, refuse};
 use super::{matmul, solve, svd};
 use crate::prelude::*;
 use crate::{diag_embed, gt, max, where_};
@@ -29,8 +29,8 @@ pub fn pinv(x: &Var, rcond: f64) -> Result<Var> {
     let counts = gt(&s, &least)?;
     let one = fill(1.0, &s.ty())?;
     let reciprocal = where_(&counts, &div(&one, &where_(&counts, &s, &one)?)?, &zeros_like(&s)?)?;
-    let value = matmul(&mul(&transposed(&vh)?, &as_rows(&reciprocal)?)?, &transposed(&u)?)?;
-    let followed = of_rank(&x, &u, &transposed(&vh)?, &reciprocal, &counts)?;
+    let value = matmul(&mul(&adjoint(&vh)?, &as_rows(&reciprocal)?)?, &adjoint(&u)?)?;
+    let followed = of_rank(&x, &u, &adjoint(&vh)?, &reciprocal, &counts)?;
     add(&value, &sub(&followed, &stop_gradient(&followed)?)?)
 }
 
@@ -40,12 +40,12 @@ pub fn pinv(x: &Var, rcond: f64) -> Result<Var> {
 fn of_rank(x: &Var, u: &Var, v: &Var, reciprocal: &Var, counts: &Var) -> Result<Var> {
     let scale = as_rows(reciprocal)?;
     let c = matmul(x, &mul(v, &scale)?)?;
-    let left = transposed(&mul(u, &scale)?)?;
+    let left = adjoint(&mul(u, &scale)?)?;
     let r = matmul(&left, x)?;
     let b = matmul(&left, &c)?;
     let one = fill(1.0, &reciprocal.ty())?;
     let dropped = diag_embed(&where_(counts, &zeros_like(&one)?, &one)?, 0, -2, -1)?;
-    let columns = solve(&add(&matmul(&transposed(&c)?, &c)?, &dropped)?, &transposed(&c)?)?;
-    let rows = solve(&add(&matmul(&r, &transposed(&r)?)?, &dropped)?, &matmul(&b, &columns)?)?;
-    matmul(&transposed(&r)?, &rows)
+    let columns = solve(&add(&matmul(&adjoint(&c)?, &c)?, &dropped)?, &adjoint(&c)?)?;
+    let rows = solve(&add(&matmul(&r, &adjoint(&r)?)?, &dropped)?, &matmul(&b, &columns)?)?;
+    matmul(&adjoint(&r)?, &rows)
 }

@@ -1,7 +1,7 @@
 //! `qr`: an orthonormal basis and an upper triangle.
 
 use super::matmul;
-use super::matrices::{float_matrices, lesser, one_by_one, transposed, with_matrix};
+use super::matrices::{adjoint, float_matrices, lesser, one_by_one, symmetric_part, with_matrix};
 use super::triangular_solve::solve_upper;
 use crate::prelude::*;
 use crate::{concat, narrow, tril};
@@ -9,7 +9,7 @@ use crate::{concat, narrow, tril};
 /// Matrices `q` of orthonormal columns and upper triangular `r` with `q r = x`, reduced: of
 /// `[.., m, n]` they are `[.., m, k]` and `[.., k, n]` with `k = min(m, n)`.
 ///
-/// The diagonal of `r` is not negative, which makes the decomposition of a matrix of full rank
+/// The diagonal of `r` is real and not negative, which makes the decomposition of a matrix of full rank
 /// unique. The gradient exists where the first `k` columns are independent; else it is infinite or NaN.
 ///
 /// ```
@@ -41,6 +41,10 @@ attributes! {
 impl Op for Qr {
     fn arity(&self) -> Arity {
         Arity::Exactly(1)
+    }
+
+    fn takes(&self) -> Takes {
+        Takes::Complex
     }
 
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
@@ -80,7 +84,7 @@ impl Op for Qr {
             };
             let dr_first = narrow(&dr, -1, Dim::size(0), k)?;
             let dr_last = narrow(&dr, -1, k, rest)?;
-            let through = matmul(&narrow(&x, -1, k, rest)?, &transposed(&dr_last)?)?;
+            let through = matmul(&narrow(&x, -1, k, rest)?, &adjoint(&dr_last)?)?;
             let dq = match dq {
                 Some(dq) => add(&dq, &through)?,
                 None => through,
@@ -105,21 +109,25 @@ impl Op for Qr {
 
 /// The cotangent of a matrix that has at least as many rows as columns.
 fn tall(q: &Var, r: &Var, dq: Option<Var>, dr: Option<Var>) -> Result<Var> {
-    let from_r = dr.map(|dr| matmul(r, &transposed(&dr)?)).transpose()?;
-    let from_q = dq.as_ref().map(|dq| matmul(&transposed(dq)?, q)).transpose()?;
+    let from_r = dr.map(|dr| matmul(r, &adjoint(&dr)?)).transpose()?;
+    let from_q = dq.as_ref().map(|dq| matmul(&adjoint(dq)?, q)).transpose()?;
     let inner = match (from_r, from_q) {
         (Some(from_r), Some(from_q)) => sub(&from_r, &from_q)?,
         (Some(from_r), None) => from_r,
         (None, Some(from_q)) => neg(&from_q)?,
         (None, None) => return Err(Error::internal("a rule is asked with a cotangent")),
     };
-    let symmetric = add(&tril(&inner, 0)?, &transposed(&tril(&inner, -1)?)?)?;
+    let mut symmetric = add(&tril(&inner, 0)?, &adjoint(&tril(&inner, -1)?)?)?;
+    if symmetric.dtype().is_complex() {
+        // The diagonal of `r` is real.
+        symmetric = symmetric_part(&symmetric)?;
+    }
     let spread = matmul(q, &symmetric)?;
     let whole = match dq {
         Some(dq) => add(&dq, &spread)?,
         None => spread,
     };
-    transposed(&solve_upper(r, &transposed(&whole)?)?)
+    adjoint(&solve_upper(r, &adjoint(&whole)?)?)
 }
 
 /// What readers of programs and the battery know of it.

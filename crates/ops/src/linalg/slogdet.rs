@@ -1,12 +1,13 @@
 //! `slogdet`: sign and logarithm of the determinant.
 
 use super::inverse::inverse_or_nan;
-use super::matrices::{one_by_one, square, transposed, with_ones};
+use super::matrices::{adjoint, one_by_one, square, with_ones};
 use super::solve::LU;
 use crate::prelude::*;
 
 /// The signs of the determinants of the matrices in the last two axes, and the logarithms of their
-/// absolute values: `0` and `-inf` for a singular matrix, whose gradient is NaN.
+/// absolute values: `0` and `-inf` for a singular matrix, whose gradient is NaN. The sign of a complex
+/// number is that of size one in its direction.
 ///
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;
@@ -38,10 +39,14 @@ impl Op for Slogdet {
         Arity::Exactly(1)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Complex
+    }
+
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         square(inputs[0])?;
         let one = inputs[0].with_dims(&inputs[0].dims()[..inputs[0].rank() - 2])?;
-        Ok(smallvec![one, one])
+        Ok(smallvec![one, one.with_dtype(one.dtype().real())])
     }
 
     fn eval(&self, inputs: &[&Value], _: &[Type]) -> Result<Values> {
@@ -54,10 +59,19 @@ impl Op for Slogdet {
     }
 
     fn grad(&self) -> Grad {
-        Grad::Rule(Keeps::INPUTS, |p| {
-            // The sign is constant wherever there is a gradient.
-            let Some(dlog) = &p.dys()[1] else { return grads![p => zeros_like(&p.x(0))] };
-            grads![p => with_ones(dlog, 2)? * transposed(&inverse_or_nan(&p.x(0))?)?]
+        Grad::Rule(Keeps::inputs(0b1).and_outputs(0b1), |p| {
+            let (x, sign) = (p.x(0), p.y(0));
+            // The sign of real numbers is constant wherever there is a gradient; that of complex ones turns.
+            let turn = |ds: &Var| mul(&imag(&mul(&conj(&sign)?, ds)?)?, &sign.imaginary_unit());
+            let of_sign = p.dys()[0].as_ref().filter(|_| x.dtype().is_complex()).map(turn);
+            let of_sign = of_sign.transpose()?;
+            let slope = match (&p.dys()[1], of_sign) {
+                (Some(dlog), Some(of_sign)) => dlog + of_sign,
+                (Some(dlog), None) => dlog.clone(),
+                (None, Some(of_sign)) => of_sign,
+                (None, None) => return grads![p => zeros_like(&x)],
+            };
+            grads![p => with_ones(&slope, 2)? * adjoint(&inverse_or_nan(&x)?)?]
         })
     }
 

@@ -46,6 +46,10 @@ impl Op for Solve {
         Arity::Exactly(2)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Analytic
+    }
+
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         Ok(smallvec![solution(inputs[0], inputs[1])?])
     }

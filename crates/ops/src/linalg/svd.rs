@@ -1,18 +1,19 @@
 //! `svd`: the singular value decomposition.
 
-use super::eigh::{SCALE, gaps, off_diagonal};
+use super::eigh::{SCALE, gaps, is_held, off_diagonal};
 use super::matmul;
 use super::matrices::{
-    as_rows, float_matrices, lesser, one_by_one, transposed, with_matrix, with_ones,
+    adjoint, as_rows, float_matrices, held, lesser, one_by_one, turn, with_matrix, with_ones,
 };
 use crate::prelude::*;
+use crate::{diag_embed, diagonal};
 
 /// Matrices `u`, vectors `s` and matrices `vh` with `u diag(s) vh = x`, reduced: of `[.., m, n]`
 /// they are `[.., m, k]`, `[.., k]` and `[.., k, n]` with `k = min(m, n)`. The columns of `u` and the
 /// rows of `vh` are orthonormal, and `s` goes from the greatest singular value to the least.
 ///
-/// Singular vectors are unique only up to the signs of pairs: here the first of the large components
-/// of each column of `u` is positive. The gradient of the vectors exists only where the singular
+/// Singular vectors are unique only up to the signs of pairs, complex ones up to their directions: here the first of
+/// the large components of each column of `u` is real and positive. The gradient of the vectors exists only where the singular
 /// values differ and, unless the matrix is square, are not zero; else it is infinite or NaN.
 ///
 /// ```
@@ -46,11 +47,16 @@ impl Op for Svd {
         Arity::Exactly(1)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Complex
+    }
+
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         let (m, n) = float_matrices(inputs[0])?;
         let k = lesser(m, n)?;
         let of = |last: &[Dim]| with_matrix(inputs[0], last);
-        Ok(smallvec![of(&[m, k])?, of(&[k])?, of(&[k, n])?])
+        let values = of(&[k])?;
+        Ok(smallvec![of(&[m, k])?, values.with_dtype(values.dtype().real()), of(&[k, n])?])
     }
 
     fn eval(&self, inputs: &[&Value], _: &[Type]) -> Result<Values> {
@@ -82,27 +88,54 @@ impl Op for Svd {
     }
 }
 
-/// `x - x^T`, divided by the differences of the squared singular values.
+/// `x - x^H`, divided by the differences of the squared singular values.
 fn turns(inner: &Var, s: &Var) -> Result<Var> {
-    let skew = off_diagonal(&sub(inner, &transposed(inner)?)?)?;
+    let skew = off_diagonal(&sub(inner, &adjoint(inner)?)?)?;
     div(&skew, &gaps(&mul(s, s)?)?)
 }
 
 /// `x` without its part in the space of the columns of `basis`.
 fn outside(x: &Var, basis: &Var) -> Result<Var> {
-    sub(x, &matmul(basis, &matmul(&transposed(basis)?, x)?)?)
+    sub(x, &matmul(basis, &matmul(&adjoint(basis)?, x)?)?)
 }
 
 fn of_u(p: &Pull<'_>) -> Result<Option<Var>> {
-    let Some(du) = &p.dys()[0] else { return Ok(None) };
     let (u, s, vh) = (p.y(0), p.y(1), p.y(2));
-    let inner = turns(&matmul(&transposed(&u)?, du)?, &s)? * as_rows(&s)?;
+    let Some(du) = &cotangent_of_u(p, &u)? else { return Ok(None) };
+    let along = matmul(&adjoint(&u)?, du)?;
+    let mut inner = turns(&along, &s)? * as_rows(&s)?;
+    if u.dtype().is_complex() {
+        // How far a pair of vectors turns against each other, which changes the left one here.
+        let turned = imag(&diagonal(&along, 0, -2, -1)?)? / &s;
+        inner = inner + diag_embed(&(turned * u.imaginary_unit()), 0, -2, -1)?;
+    }
     let mut left = matmul(&u, &inner)?;
     let &[.., m, k] = u.ty().dims() else { return Err(Error::internal("`u` is a matrix")) };
     if m != k {
         left = left + div(&outside(du, &u)?, &as_rows(&s)?)?;
     }
     matmul(&left, &vh).map(Some)
+}
+
+/// The cotangent of `u` as if no component were held. Pairs turn together, so what `vh` gets counts, too.
+fn cotangent_of_u(p: &Pull<'_>, u: &Var) -> Result<Option<Var>> {
+    let du = p.dys()[0].clone();
+    if !is_held(u) {
+        return Ok(du);
+    }
+    let of_u = du.as_ref().map(|du| turn(u, du)).transpose()?;
+    let of_v = match &p.dys()[2] {
+        Some(dvh) => Some(turn(&adjoint(&p.y(2))?, &adjoint(dvh)?)?),
+        None => None,
+    };
+    let Some(both) = [of_u, of_v].into_iter().flatten().reduce(|a, b| a + b) else {
+        return Ok(du);
+    };
+    let besides = held(u, &both)?;
+    Ok(Some(match du {
+        Some(du) => du + besides,
+        None => besides,
+    }))
 }
 
 fn of_s(p: &Pull<'_>) -> Result<Option<Var>> {
@@ -112,12 +145,12 @@ fn of_s(p: &Pull<'_>) -> Result<Option<Var>> {
 
 fn of_vh(p: &Pull<'_>) -> Result<Option<Var>> {
     let Some(dvh) = &p.dys()[2] else { return Ok(None) };
-    let (u, s, v, dv) = (p.y(0), p.y(1), transposed(&p.y(2))?, transposed(dvh)?);
-    let inner = with_ones(&s, 1)? * turns(&matmul(&transposed(&v)?, &dv)?, &s)?;
+    let (u, s, v, dv) = (p.y(0), p.y(1), adjoint(&p.y(2))?, adjoint(dvh)?);
+    let inner = with_ones(&s, 1)? * turns(&matmul(&adjoint(&v)?, &dv)?, &s)?;
     let mut right = matmul(&inner, &p.y(2))?;
     let &[.., n, k] = v.ty().dims() else { return Err(Error::internal("`vh` is a matrix")) };
     if n != k {
-        right = right + div(&transposed(&outside(&dv, &v)?)?, &with_ones(&s, 1)?)?;
+        right = right + div(&adjoint(&outside(&dv, &v)?)?, &with_ones(&s, 1)?)?;
     }
     matmul(&u, &right).map(Some)
 }

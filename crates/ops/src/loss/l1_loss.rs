@@ -1,6 +1,6 @@
 //! `l1_loss`: the mean absolute error.
 
-use super::reduction::{Reduction, alike, reduced};
+use super::reduction::{Reduction, alike_numbers, reduced};
 use crate::abs;
 use crate::prelude::*;
 
@@ -17,6 +17,6 @@ pub fn l1_loss(input: &Var, target: &Var, reduction: Reduction) -> Result<Var> {
     let _line = at(scope::user_line());
     let precision = autocast::full();
     let (input, target) = (&precision.of(input)?, &precision.of(target)?);
-    alike("l1_loss", &[input, target])?;
+    alike_numbers("l1_loss", &[input, target])?;
     reduced(&abs(&sub(input, target)?)?, reduction)
 }

@@ -32,7 +32,7 @@ pub fn pairwise_distance(a: &Var, b: &Var, options: PairwiseDistanceOptions) -> 
     let (a, b) = (&precision.of(a)?, &precision.of(b)?);
     let PairwiseDistanceOptions { p, eps, keepdims } = options;
     judged("pairwise_distance", &[a, b], |types| {
-        super::reduction::floats(types)?;
+        super::reduction::numbers(types)?;
         if types[0].rank() == 0 || types[1].rank() == 0 {
             return Err(Error::shape("expected vectors in the last axis, found a scalar"));
         }

@@ -29,8 +29,15 @@ pub(super) fn reduced(losses: &Var, reduction: Reduction) -> Result<Var> {
 /// Refuses inputs that are not floats of one shape.
 #[track_caller]
 pub(super) fn alike(name: &str, inputs: &[&Var]) -> Result<()> {
+    judged(name, inputs, |types| floats(&types[..1]))?;
+    alike_numbers(name, inputs)
+}
+
+/// Refuses inputs that are not floats or complex numbers of one shape.
+#[track_caller]
+pub(super) fn alike_numbers(name: &str, inputs: &[&Var]) -> Result<()> {
     judged(name, inputs, |types| {
-        floats(&types[..1])?;
+        numbers(&types[..1])?;
         match types.iter().find(|ty| ty.dims() != types[0].dims()) {
             None => Ok(()),
             Some(other) => {
@@ -39,6 +46,14 @@ pub(super) fn alike(name: &str, inputs: &[&Var]) -> Result<()> {
             }
         }
     })
+}
+
+/// Refuses types that are neither floats nor complex.
+pub(super) fn numbers(types: &[Type]) -> Result<()> {
+    match types.iter().find(|ty| !ty.dtype().is_inexact()) {
+        Some(ty) => floats(&[*ty]),
+        None => Ok(()),
+    }
 }
 
 /// Refuses types that are not floats.

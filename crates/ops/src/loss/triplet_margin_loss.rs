@@ -1,7 +1,7 @@
 //! `triplet_margin_loss`: nearer to one than to another.
 
 use super::pairwise_distance::{PairwiseDistanceOptions, pairwise_distance};
-use super::reduction::{Reduction, alike, reduced};
+use super::reduction::{Reduction, alike_numbers, reduced};
 use super::stable::positive as positive_part;
 use crate::prelude::*;
 use crate::{lt, where_};
@@ -44,7 +44,7 @@ pub fn triplet_margin_loss(
     let precision = autocast::full();
     let (anchor, positive, negative) =
         (&precision.of(anchor)?, &precision.of(positive)?, &precision.of(negative)?);
-    alike("triplet_margin_loss", &[anchor, positive, negative])?;
+    alike_numbers("triplet_margin_loss", &[anchor, positive, negative])?;
     let TripletMarginLossOptions { reduction, margin, p, eps, swap } = options;
     let distance = |a: &Var, b: &Var| {
         pairwise_distance(a, b, PairwiseDistanceOptions { p, eps, keepdims: false })

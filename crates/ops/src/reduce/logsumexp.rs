@@ -3,7 +3,8 @@
 use super::family::{Reduction, number, over_axes, samples};
 use crate::binary::{eq, where_};
 use crate::prelude::*;
-use crate::unary::exp;
+use crate::unary::{exp, isfinite, log};
+use crate::{max, reshape, sum};
 
 /// `log(sum(exp(x)))` over some axes, without overflow; over all, if none are named. For no elements,
 /// or if all are -inf, it is -inf, with a gradient of zero. Integers become `f32`.
@@ -16,7 +17,32 @@ use crate::unary::exp;
 /// ```
 #[track_caller]
 pub fn logsumexp(x: &Var, axes: &[i64], keepdims: bool) -> Result<Var> {
-    bind1(Logsumexp { axes: axes.to_vec(), keepdims }, &[x])
+    match x.dtype().is_complex() {
+        true => complex_logsumexp(x, axes, keepdims),
+        false => bind1(Logsumexp { axes: axes.to_vec(), keepdims }, &[x]),
+    }
+}
+
+/// The same of complex numbers, whose real parts are brought to at most zero before.
+#[track_caller]
+fn complex_logsumexp(x: &Var, axes: &[i64], keepdims: bool) -> Result<Var> {
+    let loc = scope::user_line();
+    let _line = at(loc);
+    let ty = x.clone().check()?.ty();
+    let reduction = Reduction::new(axes, keepdims, &ty)
+        .map_err(|error| error.in_op("logsumexp", &[&ty]).at(loc))?;
+    let is_empty = reduction.axes.iter().any(|&axis| ty.dim(axis) == Dim::size(0));
+    let level = match is_empty {
+        true => real(&sum(x, axes, true)?)?,
+        false => stop_gradient(&max(&real(x)?, axes, true)?)?,
+    };
+    let level = where_(&isfinite(&level)?, &level, &level.literal(0.0))?;
+    let total = sum(&exp(&sub(x, &level)?)?, axes, true)?;
+    let logs = add(&log(&total)?, &level)?;
+    match keepdims {
+        true => Ok(logs),
+        false => reshape(&logs, reduction.infer(ty.dtype())?[0].dims()),
+    }
 }
 
 /// The function in C.

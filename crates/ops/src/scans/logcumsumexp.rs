@@ -39,9 +39,13 @@ impl Op for Logcumsumexp {
         Arity::Exactly(1)
     }
 
+    fn takes(&self) -> Takes {
+        Takes::Analytic
+    }
+
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         scanned(self.axis, inputs[0])?;
-        match inputs[0].is_float() {
+        match inputs[0].dtype().is_inexact() {
             true => Ok(smallvec![*inputs[0]]),
             false => Ok(smallvec![inputs[0].with_dtype(DType::F32)]),
         }

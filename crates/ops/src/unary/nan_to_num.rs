@@ -2,11 +2,12 @@
 
 use super::isfinite;
 use super::kink::pass_where;
+use crate::complex::by_parts::linear;
 use crate::prelude::*;
 
 /// `x` with `nan` in place of NaN, `posinf` in place of infinity and `neginf` in place of negative
 /// infinity; without them, the largest and the smallest number of the element type. Replaced
-/// elements get no gradient.
+/// elements get no gradient. Of complex numbers each part is replaced.
 ///
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;
@@ -16,9 +17,10 @@ use crate::prelude::*;
 /// ```
 #[track_caller]
 pub fn nan_to_num(x: &Var, nan: f64, posinf: Option<f64>, neginf: Option<f64>) -> Result<Var> {
-    let largest = largest_finite(x.dtype());
+    let largest = largest_finite(x.dtype().real());
     let numbers = [nan, posinf.unwrap_or(largest), neginf.unwrap_or(-largest)];
-    bind1(NAN_TO_NUM.with(&numbers), &[x])
+    let _line = at(scope::user_line());
+    linear(x, |x| bind1(NAN_TO_NUM.with(&numbers), &[x]))
 }
 
 /// The op behind [`nan_to_num`].

@@ -28,7 +28,8 @@ pub static SILU: Elementwise = Elementwise::unary(
         grads![p => p.dy() * &gate * (x * (1.0 - &gate) + 1.0)]
     },
 )
-.domain(Domain::Float);
+.domain(Domain::Float)
+.analytic();
 
 /// `x * sigmoid(x)`, or `x / (1 + exp(-x))`.
 pub(crate) const FORM: Form = Form { name: "silu", ends: &["mul", "div"], find: spelled };

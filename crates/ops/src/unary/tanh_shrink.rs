@@ -23,7 +23,8 @@ pub static TANH_SHRINK: Elementwise = Elementwise::unary(
     Keeps::INPUTS,
     |p| grads![p => p.dy() * square(&tanh(&p.x(0))?)?],
 )
-.domain(Domain::Float);
+.domain(Domain::Float)
+.analytic();
 
 /// What readers of programs and the battery know of it.
 pub const DEF: OpDef = OpDef::fixed(

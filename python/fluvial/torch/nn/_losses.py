@@ -28,7 +28,7 @@ def _word(size_average: Any, reduce: Any, reduction: str) -> str:
 
 def _floats(*tensors: Tensor) -> list[Tensor]:
     """The tensors, as floats where none is one."""
-    if any(tensor.is_floating_point() for tensor in tensors):
+    if any(tensor.is_floating_point() or tensor.is_complex() for tensor in tensors):
         return list(tensors)
     return [_core.cast(tensor, "float32") for tensor in tensors]
 

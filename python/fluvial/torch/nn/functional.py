@@ -7,7 +7,7 @@ import builtins
 import fluvial as fl
 
 from ... import _core
-from ..._core import channel_shuffle, prelu, sigmoid, softsign, tanh
+from ..._core import channel_shuffle, prelu, sigmoid, tanh
 from ..._core import log_sigmoid as logsigmoid
 from ..._core import tanh_shrink as tanhshrink
 from ..._derived import affine_grid, bilinear, pdist
@@ -15,6 +15,7 @@ from ..._derived.products import as_tensor
 from ..._fault import fault
 from ..._inplace import put
 from .. import _functions
+from .._casts import cast as _cast
 from ._activations import *
 from ._losses import *
 
@@ -56,9 +57,14 @@ def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dty
     return _functions.log_softmax(input, _axis(input, dim), dtype)
 
 
+def softsign(input: Tensor) -> Tensor:
+    """`x / (1 + |x|)`."""
+    return input / (1 + _core.abs(input)) if input.is_complex() else _core.softsign(input)
+
+
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """`softmax` of the negative."""
-    x = input if dtype is None else _core.cast(input, dtype)
+    x = input if dtype is None else _cast(input, dtype)
     return softmax(-x, dim)
 
 

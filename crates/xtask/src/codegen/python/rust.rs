@@ -121,7 +121,17 @@ fn function(function: &PyFunction<'_>) -> String {
     if !fields.is_empty() {
         args.push("options".to_string());
     }
-    text += &format!("    let run = || ops::{rust_name}({});\n", args.join(", "));
+    let call = format!("ops::{rust_name}({})", args.join(", "));
+    match of_kind(&function.params, Kind::Axes)[..] {
+        // No axes, which are not all of them, are one more of size one.
+        [axes] if function.params.iter().any(|param| param.name == "keepdims") => {
+            let x = of_kind(&function.params, Kind::Value)[0];
+            text += &format!(
+                "    let run = || {axes}.of(&{x}, keepdims, |{x}, {axes}, keepdims| {call});\n"
+            );
+        }
+        _ => text += &format!("    let run = || {call};\n"),
+    }
     let seen;
     let wrap = match function.output {
         Output::One if let Some(step) = &step => {
