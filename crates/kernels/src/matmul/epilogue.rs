@@ -56,12 +56,6 @@ impl Activation {
 }
 
 impl Epilogue<'_> {
-    /// Whether there is nothing to do.
-    pub(super) fn is_empty(&self) -> bool {
-        let none = self.bias.is_none() && self.residual.is_none();
-        none && self.scale.is_none() && self.activation.is_none()
-    }
-
     /// The tensors in the dtype and the shape that [`Ready`] needs.
     pub(super) fn prepare(&self, compute: DType, out_dims: &[usize]) -> Result<Prepared> {
         let n = out_dims.last().copied().unwrap_or(1);

@@ -2,7 +2,7 @@
 //!
 //! [`products`] chooses the kernel and shares the work. Our own kernels are made of [`tile`]s and [`pack`]ed
 //! panels: [`own`] is for few rows and small matrices, [`blocked`] for large ones where there is AVX-512;
-//! elsewhere these go to the crate `gemm`. [`vector`] and [`int`] are for vectors and integers, [`pairs`] for `bf16` in pairs, [`complex`] makes products of the parts. [`epilogue`] is what follows a
+//! elsewhere these go to the crate `gemm`. [`vector`] and [`int`] are for vectors and integers, [`complex`] makes products of the parts. [`epilogue`] is what follows a
 //! product, [`blocks`] are products inside of other kernels.
 
 pub(crate) mod blocks;
@@ -14,8 +14,6 @@ mod blocked;
 mod complex;
 mod int;
 mod own;
-#[cfg(target_arch = "x86_64")]
-mod pairs;
 mod vector;
 
 mod matrix;
@@ -74,39 +72,9 @@ pub fn matmul_with(
     then: &Epilogue<'_>,
 ) -> Result<Tensor> {
     let shape = Shape::of(a, b, out_dtype)?;
-    #[cfg(target_arch = "x86_64")]
-    if let Some(out) = by_halves(&shape, a, b, out_dtype, then)? {
-        return Ok(out);
-    }
     let mut out = Tensor::empty(shape.compute, &shape.out_dims())?;
     multiply(&shape, a, b, then, &mut out)?;
     out.cast(out_dtype)
-}
-
-/// The product of `bf16` in pairs, where there are instructions for it.
-#[cfg(target_arch = "x86_64")]
-fn by_halves(
-    shape: &Shape,
-    a: &Tensor,
-    b: &Tensor,
-    out_dtype: DType,
-    then: &Epilogue<'_>,
-) -> Result<Option<Tensor>> {
-    let all_halves = [a.dtype(), b.dtype(), out_dtype] == [DType::BF16; 3];
-    let &Shape { m, k, n, .. } = shape;
-    if !all_halves || !then.is_empty() || !pairs::is_worth_it(matrix::Sizes { m, k, n }) {
-        return Ok(None);
-    }
-    let mut out = Tensor::empty(DType::BF16, &shape.out_dims())?;
-    if out.numel() > 0 {
-        let a = a.expand(&shape.with_matrix(m, k))?;
-        let b = b.expand(&shape.with_matrix(k, n))?;
-        let stacked = stack_rows(&a, &b);
-        let (a, b) = stacked.as_ref().map_or((&a, &b), |(a, b)| (a, b));
-        let m = a.dims()[a.rank() - 2];
-        pairs::products(matrix::Sizes { m, k, n }, a, b, &mut out)?;
-    }
-    Ok(Some(out))
 }
 
 /// The shape of a product and the type it is computed in.
