@@ -79,7 +79,7 @@ class TestArguments:
             lambda: fluid.optimizer.PipelineOptimizer(None, cut_list=[]),
             lambda: fluid.optimizer.DGCMomentumOptimizer(0.1, 0.9, rampup_begin_step=0),
             lambda: fluid.Executor().train_from_dataset(dataset=None, thread=2),
-            lambda: fluid.DistributeTranspiler().transpile(0, pservers="a:1"),
+            lambda: fluid.DistributeTranspiler().transpile(0, pservers="a:1", sync_mode=False),
         ):
             with pytest.raises(NotImplementedError, match="remedy"):
                 call()
