@@ -138,16 +138,16 @@ def check(library: Library, fluvial: str, folder: str) -> None:
         print(f"  {world} processes exchange and train as threads do")
 
     path, saved = program(folder), []
-    for world, how in ((1, "dp"), (2, "dp"), (2, "dp"), (2, "zero1"), (2, "zero3")):
+    for world, how in ((1, "dp"), (2, "dp"), (2, "dp"), (2, "zero1"), (2, "zero3"), (3, "ps")):
         to = os.path.join(folder, f"{len(saved)}.safetensors")
         command = [fluvial, "run", path, "--dist", how, "--epochs", "2", "--save", to, "--quiet", "--root", folder]
         done = library.run(world, *command)
         assert done.returncode == 0, done.stderr
         saved.append(open(to, "rb").read())
     assert saved[1] == saved[2], "a run again gave other bits"
-    assert saved[1] == saved[3] == saved[4], "states in parts gave other bits"
+    assert saved[1] == saved[3] == saved[4] == saved[5], "states in parts, or of servers, gave other bits"
     assert saved[0] != saved[1]
-    print("  fluvial run --dist dp, zero1, zero3: the same bits, and again")
+    print("  fluvial run --dist dp, zero1, zero3, ps: the same bits, and again")
 
     check_killed(library, fluvial, path, folder)
     check_stopped(library, fluvial, path, folder)

@@ -13,6 +13,7 @@ from .core import CPUPlace
 from .framework import Program, State, Variable, default_main_program
 from .core import FED_AS
 from .lod_tensor import LoDTensor, as_array, fed_value, fetched_value
+from .transpiler import PserverProgram, PserverStartup, TrainerProgram
 
 __all__ = ["Executor", "Scope", "global_scope", "scope_guard"]
 
@@ -130,9 +131,12 @@ class Executor:
             raise fault(TypeError, f"{place!r} is no place", "use `fluid.CPUPlace()`")
         self.place = place or CPUPlace()
         self._closed = False
+        self._sides: Any = None
 
     def close(self) -> None:
-        """Ends its use."""
+        """Ends its use. Parameter servers are told that this trainer makes no further step."""
+        if self._sides is not None and not self._closed:
+            _core.dist_end_of_steps(self._sides.trainers, self._sides.servers)
         self._closed = True
 
     def run(
@@ -169,6 +173,12 @@ class Executor:
             raise fault(RuntimeError, "the executor was closed", "make another one")
         if getattr(program, "_is_inference", False):
             return program._predictor.run(feed)
+        if isinstance(program, (PserverProgram, PserverStartup)):
+            state = (scope or global_scope())._state
+            with state:
+                program.run(state)
+            return []
+        trainer = program if isinstance(program, TrainerProgram) else None
         compiled = getattr(program, "_program", None)
         if compiled is not None:
             program = compiled
@@ -182,7 +192,10 @@ class Executor:
         with state:
             if program._made:
                 _initialise(program, state)
-            values = _run(program, feed, fetch)
+            if trainer is not None:
+                self._sides = trainer._sides
+                trainer.share(state)
+            values = _run(program, feed, fetch, self._sides if trainer is not None else None)
         return [_returned(value, return_numpy) for value in values]
 
     def infer_from_dataset(
@@ -258,8 +271,8 @@ def _initialise(program: Program, state: Any) -> None:
     made[1].initialise()
 
 
-def _run(program: Program, feed: dict[str, Any], fetch: Sequence[Any]) -> list[Any]:
-    """Runs the outermost block of a program, and gives the values of what is fetched."""
+def _run(program: Program, feed: dict[str, Any], fetch: Sequence[Any], sides: Any = None) -> list[Any]:
+    """Runs the outermost block of a program, or what a trainer has of it, and gives the values of what is fetched."""
     names = [_name(wanted) for wanted in fetch]
     block = program.global_block()
     for reader in program._readers:
@@ -287,6 +300,8 @@ def _run(program: Program, feed: dict[str, Any], fetch: Sequence[Any]) -> list[A
             program._runs.clear()
         closed = program._runs[key] = _closed(program, outputs)
     runnable, forms = closed
+    if sides is not None:
+        runnable = sides.made(key, runnable)[0]
     found = runnable.run(_fed(program, runnable, feed), fetch=[part for _, parts in forms.values() for part in parts])
     values: dict[str, Any] = {
         name: make(*(found[part] for part in parts)) for name, (make, parts) in forms.items()

@@ -336,8 +336,8 @@ class TestRefusals:
             fluid.DatasetFactory
         with pytest.raises(AttributeError, match="no attribute `nothing`"):
             fluid.layers.nothing
-        with pytest.raises(NotImplementedError, match="spread over"):
-            fluid.DistributeTranspiler().transpile(0)
+        with pytest.raises(NotImplementedError, match="do not wait"):
+            fluid.DistributeTranspiler().transpile(0, sync_mode=False)
         with pytest.raises(NotImplementedError, match="does not know Fluid's operator"):
             fluid.default_main_program().global_block().append_op(type="unheard_of")
 

@@ -78,7 +78,7 @@ class TestArguments:
         for call in (
             lambda: fluid.optimizer.PipelineOptimizer(fluid.optimizer.SGD(0.1), num_microbatches=2),
             lambda: fluid.Executor().train_from_dataset(dataset=None, thread=2),
-            lambda: fluid.DistributeTranspiler().transpile(0, pservers="a:1"),
+            lambda: fluid.DistributeTranspiler().transpile(0, pservers="a:1", sync_mode=False),
         ):
             with pytest.raises(NotImplementedError, match="remedy"):
                 call()
