@@ -120,6 +120,15 @@ impl Program {
         type_dict(py, program.inputs.iter().zip(program.input_types()))
     }
 
+    /// The names of the inputs that any call or output reads.
+    #[getter]
+    fn read_inputs(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let program = self.core(py)?;
+        let counts = program.main.use_counts();
+        let read = program.inputs.iter().zip(counts).filter(|(_, count)| *count > 0);
+        Ok(read.map(|(name, _)| name.to_string()).collect())
+    }
+
     /// The types of the outputs, by name.
     #[getter]
     fn outputs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

@@ -70,15 +70,20 @@ def grouped(tensors: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in found.items() if name not in parts}
 
 
-def fed(var: Variable, value: Ragged, given: Any) -> dict[str, Any]:
+def fed(var: Variable, value: Ragged, given: Any, read: set[str] | None = None) -> dict[str, Any]:
     """What the core is fed for sequences.
 
     Args:
         var: The variable.
         value: Its value in the program.
-        given: A `LoDTensor`, a `Ragged`, or lists of sequences.
+        given: A `LoDTensor`, a `Ragged`, or lists of sequences; an array of rows, if nothing reads their lengths.
+        read: The inputs that are read, if it is known.
     """
     import numpy as np
+
+    has_readers = read is None or any(_label(var.name, level) in read for level in range(value.levels))
+    if isinstance(given, np.ndarray) and not has_readers:
+        return {var.name: _rows(given, value)}
 
     if isinstance(given, (list, tuple)):
         from .data_feeder import batched
@@ -102,14 +107,17 @@ def fed(var: Variable, value: Ragged, given: Any) -> dict[str, Any]:
             f"{given.shape()[0]} rows",
             "each level sums up to the number of entries of the next one, the last to the number of rows",
         )
-    rows = np.array(given).astype(value.data.dtype.name)
-    sizes = [size for size in value.data.shape[1:]]
-    if all(isinstance(size, int) for size in sizes):
-        rows = rows.reshape((rows.shape[0], *sizes))
-    found: dict[str, Any] = {var.name: rows}
+    found: dict[str, Any] = {var.name: _rows(np.array(given), value)}
     for level, lengths in enumerate(given.recursive_sequence_lengths()):
         found[_label(var.name, level)] = np.asarray(lengths, "int64")
     return found
+
+
+def _rows(given: Any, value: Ragged) -> Any:
+    """Rows as the program takes them."""
+    rows = given.astype(value.data.dtype.name)
+    sizes = value.data.shape[1:]
+    return rows.reshape((rows.shape[0], *sizes)) if all(isinstance(size, int) for size in sizes) else rows
 
 
 def to_lod(value: Ragged) -> LoDTensor:

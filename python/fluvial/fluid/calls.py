@@ -123,7 +123,10 @@ def applied(function: Callable[..., Any], kind: str, *args: Any, **named: Any) -
 _TAKE_SIZES = {
     "reshape", "expand", "slice", "strided_slice", "fill_constant", "zeros", "ones", "full", "crop_tensor", "range",
     "arange", "uniform_random", "gaussian_random", "randint", "sequence_mask", "linspace", "eye",
-}  # fmt: skip
+}
+
+#: Functions whose results have no lengths in Fluid, though they have as many rows as what they take.
+_WITHOUT_LENGTHS = {"tree_conv"}  # fmt: skip
 
 
 def _with_numbers(value: Any) -> Any:
@@ -192,7 +195,7 @@ def _on_rows(function: Callable[..., Any], given: list[Any], options: dict[str, 
     except Exception as error:
         undo.names()
         found = _once_more(function, given, options, error, undo)
-    if not first:
+    if not first or getattr(function, "__name__", "") in _WITHOUT_LENGTHS:
         return found
     count = first[0].data.shape[0]
 

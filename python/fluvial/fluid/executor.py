@@ -375,7 +375,7 @@ def _derive(program: Program, name: str) -> None:
 def _fed(program: Program, runnable: Any, feed: dict[str, Any]) -> dict[str, Any]:
     """What the core is fed: the parts of what the user feeds, in the element types of the program."""
     block = program.global_block()
-    wanted = runnable.inputs
+    wanted, read = runnable.inputs, set(runnable.read_inputs)
     found: dict[str, Any] = {}
     for name, value in feed.items():
         others = [label for label in wanted if label.rpartition(FED_AS)[0] == name]
@@ -398,7 +398,8 @@ def _fed(program: Program, runnable: Any, feed: dict[str, Any]) -> dict[str, Any
                 "feed variables of `layers.data`",
             )
         if name in block._values:
-            found.update(fed_value(var, block._values[name], value))
+            found.update(fed_value(var, block._values[name], value, read))
+    _fill_lengths(block, feed, wanted, read, found)
     missing = [name for name in wanted if name not in found]
     if missing:
         raise fault(
@@ -408,6 +409,27 @@ def _fed(program: Program, runnable: Any, feed: dict[str, Any]) -> dict[str, Any
         )
     _one_batch(block, feed, wanted)
     return {name: value for name, value in found.items() if name in wanted}
+
+
+def _fill_lengths(block: Any, feed: dict[str, Any], wanted: Any, read: set[str], found: dict[str, Any]) -> None:
+    """Lengths of sequences that nothing reads, of rows that were fed without them: as many as the batch has."""
+    import numpy as np
+
+    from . import _ragged
+
+    known: dict[str, int] = {}
+    lengths: list[tuple[str, str]] = []
+    for name in feed:
+        value = block._values.get(name)
+        if isinstance(value, Ragged):
+            pairs = zip(_ragged.input_names(name, value)[1:], value.row_lengths)
+            lengths += [(label, repr(level.shape[0])) for label, level in pairs if name in found]
+        elif isinstance(value, _core.Tensor) and value.ndim and name in found:
+            known[repr(value.shape[0])] = np.shape(found[name])[0]
+    known.update({size: len(found[label]) for label, size in lengths if label in found})
+    for label, size in lengths:
+        if label in wanted and label not in read and label not in found:
+            found[label] = np.zeros(known.get(size, 0), "int64")
 
 
 def _one_batch(block: Any, feed: dict[str, Any], wanted: Any) -> None:

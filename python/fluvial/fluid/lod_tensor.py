@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from .._fault import fault
+from .._tree import is_size
 from .._ragged import Ragged
 
 if TYPE_CHECKING:
@@ -238,20 +239,21 @@ class OwnTensor(LoDTensor):
         self._var.set_value(array)
 
 
-def fed_value(var: Variable, value: Any, given: Any) -> dict[str, Any]:
+def fed_value(var: Variable, value: Any, given: Any, read: set[str] | None = None) -> dict[str, Any]:
     """What the core is fed for a variable of the program: arrays by the names of its inputs.
 
     Args:
         var: The variable.
         value: Its value in the program.
         given: What the user feeds.
+        read: The inputs that are read, if it is known.
     """
     import numpy as np
 
     if not isinstance(value, _core.Tensor):
         from . import _ragged
 
-        return _ragged.fed(var, value, given)
+        return _ragged.fed(var, value, given, read)
     if isinstance(given, LoDTensor):
         # A variable without levels takes the rows; functions of sequences refuse it.
         given = np.array(given)
@@ -268,6 +270,9 @@ def fed_value(var: Variable, value: Any, given: Any) -> dict[str, Any]:
     if is_sample and all(not isinstance(size, int) or size == n for size, n in zip(sizes[1:], array.shape)):
         # A sample without the axis of the batch is a batch of one.
         array = array[None]
+    elif is_sample and len(sizes) == 2 and is_size(sizes[1], 1):
+        # Numbers for an input of one column.
+        array = array[:, None]
     while array.ndim > len(sizes) > 0 and array.shape[-1] == 1:
         # Columns of one element, as Fluid's programs feed numbers of words.
         array = array[..., 0]

@@ -92,7 +92,21 @@ def reshape(
         if of_run or (is_open and not same_sizes(before, after)):
             # That these are as many elements only the run can check.
             x = _core.assume_dims(_core.reshape(x, (-1,)), (after,))
+    elif x.is_symbolic and sum(is_size(size, -1) for size in sizes) == 1:
+        x, sizes = _divided(x, sizes)
     return activation(_core.reshape(x, sizes), act)
+
+
+def _divided(x: Tensor, sizes: list[Any]) -> tuple[Tensor, list[Any]]:
+    """Sizes of which one follows from the others. Whether an open number of elements divides by the others the run checks,
+    as where `[batch * steps, n]` becomes `[-1, steps, n]`."""
+    total: Any = math.prod(x.shape)
+    others: Any = math.prod(size for size in sizes if not is_size(size, -1))
+    if isinstance(total, int) or not isinstance(others, int) or others < 2 or is_size(total % others, 0):
+        return x, sizes
+    count = total // others
+    x = _core.assume_dims(_core.reshape(x, (-1,)), (count * others,))
+    return x, [count if is_size(size, -1) else size for size in sizes]
 
 
 def stack(x: Tensor | Sequence[Tensor], axis: int = 0) -> Tensor:

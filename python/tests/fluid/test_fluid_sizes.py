@@ -212,3 +212,55 @@ class TestKnownSizes:
             rnn.step_output(now)
         (found,) = run([rnn()], {"x": np.ones((4, 2, 3), "float32"), "h": np.zeros((2, 3), "float32")})
         assert found[:, 0, 0].tolist() == [1, 2, 3, 4]
+
+
+def test_an_open_number_of_rows_becomes_steps(fluid):
+    layers = fluid.layers
+    x = layers.data("x", [8])
+    y = layers.fc(x, 4)
+    steps = layers.reshape(y, [-1, 5, 4])
+    again = layers.reshape(steps, [-1, 4])
+    loss = layers.mean(again * y)
+    fluid.optimizer.SGD(0.1).minimize(loss)
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    rows = np.arange(120, dtype="float32").reshape(15, 8) / 100
+    found = exe.run(feed={"x": rows}, fetch_list=[y, steps, again])
+    assert steps.shape == (-1, 5, 4) and found[1].shape == (3, 5, 4)
+    np.testing.assert_array_equal(found[0].reshape(3, 5, 4), found[1])
+    np.testing.assert_array_equal(found[0], found[2])
+    with pytest.raises(ValueError, match="assume_dims"):
+        exe.run(feed={"x": rows[:14]}, fetch_list=[steps])
+
+
+def test_rows_without_lengths_that_nothing_reads(fluid):
+    layers = fluid.layers
+    x = layers.data("x", [4, 3, 8], append_batch_size=False, lod_level=2)
+    plain = layers.data("plain", [2])
+    loss = layers.mean(layers.fc(x, 2, num_flatten_dims=2)) + layers.mean(plain)
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    feed = {"x": np.ones((4, 3, 8), "float32"), "plain": np.ones((7, 2), "float32")}
+    assert np.isfinite(exe.run(feed=feed, fetch_list=[loss])[0]).all()
+    with pytest.raises(ValueError, match="`x` has rows with 2 levels of lengths, and is fed ndarray without them"):
+        exe.run(feed=feed, fetch_list=[layers.sequence_pool(x, "sum")])
+
+
+def test_numbers_for_a_column(fluid):
+    x = fluid.layers.data("x", [1], dtype="int64")
+    (found,) = fluid.Executor(fluid.CPUPlace()).run(feed={"x": np.array([1, 2, 3])}, fetch_list=[x + 1])
+    assert found.tolist() == [[2], [3], [4]]
+
+
+def test_windows_of_images_of_different_sizes(fluid):
+    layers = fluid.layers
+    x, sizes = layers.data("x", [1, 4, 5]), layers.data("sizes", [2])
+    every = layers.im2sequence(x, [2, 2], [1, 1])
+    own = layers.im2sequence(x, [2, 2], [1, 1], input_image_size=sizes, out_stride=[2, 2])
+    images = np.arange(40, dtype="float32").reshape(2, 1, 4, 5)
+    feed = {"x": images, "sizes": np.array([[8, 10], [5, 7]], "float32")}
+    found = fluid.Executor(fluid.CPUPlace()).run(feed=feed, fetch_list=[every, own], return_numpy=False)
+    rows, chosen = (np.array(value) for value in found)
+    # The second image has 3 by 4 elements, so 2 by 3 windows.
+    assert found[0].recursive_sequence_lengths() == [[12, 12]] and found[1].recursive_sequence_lengths() == [[12, 6]]
+    np.testing.assert_array_equal(chosen, rows[[*range(12), 12, 13, 14, 16, 17, 18]])

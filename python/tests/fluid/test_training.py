@@ -434,5 +434,7 @@ class TestSequences:
         assert np.array(found).tobytes() == np.array(wanted).tobytes() and found.lod() == wanted.lod()
         with pytest.raises(RuntimeError, match="return_numpy=False"):
             exe.run(test, feed=feed, fetch_list=[scores])
+        bare = {**feed, "words": np.array(feed["words"])}
+        assert exe.run(test, feed=bare, fetch_list=[loss]) == exe.run(test, feed=feed, fetch_list=[loss])
         with pytest.raises(ValueError, match="levels of lengths"):
-            exe.run(test, feed={**feed, "words": np.ones((4, 1), "int64")}, fetch_list=[loss])
+            exe.run(test, feed=bare, fetch_list=[scores], return_numpy=False)

@@ -6,6 +6,8 @@ from ... import _core
 from ..._fault import fault
 from .._lists import listed
 from ..._ragged import Ragged
+from ..._tree import is_size
+from ...layers._arguments import known, many
 from ..core import dtype_of
 from ..layer_helper import LayerHelper
 from . import _sequence_models
@@ -120,7 +122,7 @@ def sequence_slice(input: Ragged, offset: Any, length: Any, name: str | None = N
     x = sequences(input, "sequence_slice")
     if x.levels > 1:
         raise fault(ValueError, f"`sequence_slice` of {x.levels} levels", "it is for sequences of one level")
-    offset, length = whole(offset), _core.reshape(whole(length), (-1,))
+    offset, length = (_core.reshape(whole(given), (-1,)) for given in (offset, length))
     return Ragged.from_lengths(_core.sequence_slice(x.data, x.lengths, offset, length), length)
 
 
@@ -227,7 +229,8 @@ def sequence_scatter(input: Tensor, index: Ragged, updates: Ragged, name: str | 
     """
     places = sequences(index, "sequence_scatter")
     numbers = sequences(updates, "sequence_scatter")
-    return _core.sequence_scatter(rows_of(input), whole(places), numbers.data, numbers.row_lengths[-1])
+    rows = rows_of(input)
+    return _core.sequence_scatter(rows, whole(places), numbers.data, as_many_rows(numbers.row_lengths[-1], rows.shape[0]))
 
 
 def sequence_enumerate(input: Ragged, win_size: int, pad_value: int = 0, name: str | None = None) -> Ragged:
@@ -370,19 +373,32 @@ def im2sequence(
         filter_size: The height and width of a window.
         stride: The distance of windows.
         padding: Zeros above, left, below and right; or above and left, and as many on the other side.
-        input_image_size: Refused: sizes of images within larger ones.
-        out_stride: For `input_image_size`.
+        input_image_size: Height and width of each image within its larger one, `[batch, 2]`, before it became smaller.
+        out_stride: By how much images became smaller down and across.
         name: For Fluid's programs.
     """
-    if input_image_size is not None:
-        raise fault(
-            NotImplementedError, "`im2sequence` of images of different sizes", "cut or scale the images to one size"
-        )
     around = [padding] * 4 if isinstance(padding, int) else listed(padding, "sizes")
     around = around * 2 if len(around) == 2 else around
-    window = [filter_size] * 2 if isinstance(filter_size, int) else listed(filter_size, "sizes")
-    steps = [stride] * 2 if isinstance(stride, int) else list(stride)
-    return Ragged.from_lengths(*_core.im2sequence(input, window, stride=steps, padding=around))
+    window = many(filter_size, 2, "filter_size")
+    steps = many(stride, 2, "stride")
+    rows, lengths = _core.im2sequence(input, window, stride=steps, padding=around)
+    if input_image_size is None:
+        return Ragged.from_lengths(rows, lengths)
+    height, width = (known(size, "the size of the images") for size in input.shape[2:])
+    counts = [(size + around[i] + around[i + 2] - window[i]) // steps[i] + 1 for i, size in enumerate((height, width))]
+    if input_image_size.ndim != 2 or not is_size(input_image_size.shape[1], 2):
+        raise fault(ValueError, f"sizes of images are {input_image_size.type_text}", "give height and width of each, [batch, 2]")
+    given = as_many_rows(_core.cast(input_image_size, "float32"), input.shape[0])
+    # Of each image the windows that begin inside of its own size, which is that of the images before `out_stride`.
+    place = _core.iota(counts[0] * counts[1], "int64")
+    inside: Any = None
+    for i, (by, number) in enumerate(zip(many(out_stride, 2, "out_stride"), (_core.floor_div(place, counts[1]), _core.remainder(place, counts[1])))):
+        real = _core.ceil(_core.slice(given, 1, i, i + 1) / float(by))
+        most = _core.floor((real + float(around[i] + around[i + 2] - window[i])) / float(steps[i])) + 1.0
+        fits = _core.cast(_core.unsqueeze(number, 0), "float32") < most
+        inside = fits if inside is None else _core.logical_and(inside, fits)
+    chosen = _core.reshape(_core.argwhere(_core.reshape(inside, (-1,))), (-1,))
+    return Ragged.from_lengths(_core.gather(rows, chosen, 0), _core.sum(_core.cast(inside, "int64"), axis=1))
 
 
 def filter_by_instag(
