@@ -312,7 +312,8 @@ class Loop(Region):
         if isinstance(form, Rows):
             value = made(form, leaf)
             return value._fl_begin() if begins else value
-        if isinstance(form, Node) and not any((key, i) in self.places for i in range(len(leaves))):
+        is_as_it_was = not any((key, i) in self.places for i in range(len(leaves)))
+        if isinstance(form, (Kept, Node)) and is_as_it_was:
             return self.at_entry(key)
         return journal.made(made(form, leaf, lambda rows: rows._fl_unknown()))
 

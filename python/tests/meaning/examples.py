@@ -93,4 +93,7 @@ CASES = {
     "aliases: chosen in a loop": Case("a = x * 1.0\nrows = [x + 1.0]\nfor r in x:\n    c = rows[0] if fl.sum(a) > 1.0 and r > 0.1 else a\nc[0] = 7.0\nreturn a, rows[0] * 1"),
     "aliases: chosen by a branch in a loop": Case("a = x * 1.0\nb = x + 1.0\nfor i in range(fl.tensor(2)):\n    if fl.sum(a) > 1.0:\n        c = a\n    else:\n        c = b\nc += 1\nc[0] = 7.0\nreturn a * 1, b * 1"),
     "aliases: of a former trip": Case("a = x * 1.0\nb = a\nc = x + 1.0\nfor r in x:\n    c = b if r > 1.0 else c\n    b = b * 2\nc[0] = 7.0\nreturn a * 1"),
+    "objects: an array is added to in a loop": Case("nonlocal arr\nfor r in x:\n    arr += 1.0\nreturn x", before="arr = np.array([1.0, 2.0], np.float32)"),
+    "objects: an array is added to in a loop without trips": Case("nonlocal arr\nwhile fl.sum(x) > 100.0:\n    arr += 1.0\nreturn x", before="arr = np.array([1.0, 2.0], np.float32)"),
+    "objects: an array of another name in a loop": Case("b = arr\nfor r in x:\n    b += 1.0\nreturn x", before="arr = np.array([1.0, 2.0], np.float32)"),
 }
