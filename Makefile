@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: rustdoc deny help build demo test test-rust test-python test-editors types test-random test-junk fuzz test-onnx test-export test-dist test-deep style lint parity bench bench-ops bench-models bench-micro bench-curves bench-kernels bench-debugger bench-peers golden vsix test-ide pictures-ide opinfo reference site release test-wheel bench-compare bench-counts web test-web test-view pictures-view test-paddle test-openvino clean
+.PHONY: rustdoc deny help build demo test test-rust test-python test-editors types test-random test-junk fuzz test-onnx test-export test-dist test-deep style lint parity bench bench-ops bench-models bench-micro bench-curves bench-kernels bench-debugger bench-peers golden vsix test-ide pictures-ide opinfo reference site release test-wheel bench-compare bench-counts web test-web test-view pictures-view test-paddle test-openvino test-node test-export-rust clean
 
 PYTHON ?= python3
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -35,7 +35,7 @@ demo: .venv/ready ## train one script in three ways, then run the examples
 		echo "--- $$model"; cargo run -q --profile demo -p fluvial --example $$model -- --steps 4; \
 	done
 
-test: test-rust test-python test-editors test-web ## run every test: Rust, Python, the debugger as editors use it, and that the page is fresh
+test: test-rust test-python test-editors test-node test-web ## run every test: Rust, Python, the debugger as editors use it, and that the page is fresh
 
 test-rust:
 	runner="test --tests"; \
@@ -66,6 +66,21 @@ test-editors:
 	export PYTHONPATH=$(abspath $(TARGET))/python FLUVIAL_TEST_PYTHON=$(CURDIR)/.venv/bin/python; \
 	cd editors/client; timeout $(EDITOR_MINUTES)m node --test --test-timeout=60000
 
+# The library that test-rust has built, called by Node. What calls it goes to node_modules beside the example.
+NODE_EXAMPLE := crates/capi/examples/node
+test-node:
+	if ! command -v node >/dev/null || ! command -v npm >/dev/null; then \
+		echo "skipped: the example of the C interface in Node needs node and npm"; exit; \
+	fi; \
+	library=$$(ls -t $(TARGET)/debug/deps/libfluvial_c.so $(TARGET)/debug/libfluvial_c.so 2>/dev/null | head -n 1 || true); \
+	if [ -z "$$library" ]; then \
+		echo "there is no libfluvial_c.so: run make test-rust before" >&2; exit 1; \
+	fi; \
+	(cd $(NODE_EXAMPLE) && npm ci --silent --no-audit --no-fund); \
+	said=$$(timeout 60 node $(NODE_EXAMPLE)/step.mjs $$(realpath $$library) programs/train.fl $(TARGET)/node_states.safetensors); \
+	echo "the C interface in Node: $$said"; \
+	[ "$$said" = "loss 0.0000 w 1.00 3.00" ]
+
 # The package as it is; code of users strictly, in which an `ignore` that hides nothing is an error, too.
 types: .venv/ready ## check the types of the Python package and of code that uses it
 	.venv/bin/mypy python/fluvial
@@ -73,10 +88,15 @@ types: .venv/ready ## check the types of the Python package and of code that use
 	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 .venv/bin/pyright --pythonpath .venv/bin/python --warnings
 
 # The conformance data of the package `onnx`, which lives in an environment of its own.
-test-onnx: .venv-onnx/ready ## read the conformance data of ONNX in both modes, with the package that test-python has installed (5 min)
+ONNX_MODELS := $(abspath $(TARGET))/onnx_random
+test-onnx: .venv-onnx/ready ## read the conformance data of ONNX in both modes and write 500 random models, with the package that test-python has installed (10 min)
 	PYTHONPATH=$(TARGET)/python .venv-onnx/bin/python python/tests/onnx_conformance.py
 	PYTHONPATH=$(TARGET)/python .venv-onnx/bin/python python/tests/onnx_export.py
 	PYTHONPATH=$(TARGET)/python .venv-onnx/bin/python python/tests/onnx_microsoft.py
+	rm -rf $(ONNX_MODELS)
+	# Some need kernels that onnxruntime does not have.
+	FLUVIAL_ONNX_CASES=520 FLUVIAL_ONNX_FOLDER=$(ONNX_MODELS) cargo test $(CRATES) --test onnx_programs -- --nocapture
+	PYTHONPATH=$(TARGET)/python .venv-onnx/bin/python python/tests/onnx_random.py $(ONNX_MODELS)
 
 # Paddle writes programs and trains them, in an environment of its own; we read them and train again.
 test-paddle: .venv/ready .venv-paddle/ready ## compare ten steps of Fluid's own programs with Paddle's, with the package that test-python has installed (2 min)
@@ -100,6 +120,9 @@ test-openvino: .venv-openvino/ready ## run the models of examples/models in Open
 
 test-export: ## export 1,000 random programs to C, compile them with gcc and compare (15 min)
 	FLUVIAL_EXPORT_CASES=1000 cargo test $(CRATES) --test random_c -- --nocapture --test-threads 1
+
+test-export-rust: .venv/ready ## export models as crates of Rust, build them and compare, with the package that test-python has installed (15 min)
+	PYTHONPATH=$(TARGET)/python .venv/bin/python python/tests/export_rust.py $(TARGET)/export_rust
 
 # SEEDS and KINDS choose what is run: make test-random KINDS=c SEEDS=0:20000.
 SEEDS ?= 0:4000
@@ -310,7 +333,7 @@ pictures-view: test-view ## test-view, and take the pictures of docs/view.md aga
 
 clean: ## remove everything the other targets made
 	cargo clean
-	rm -rf editors/node_modules editors/*/node_modules web/node_modules
+	rm -rf editors/node_modules editors/*/node_modules web/node_modules $(NODE_EXAMPLE)/node_modules
 	rm -rf .venv .venv-peers .venv-site .venv-onnx .venv-openvino .venv-paddle .venv-mpich .venv-openmpi .mypy_cache .pytest_cache python/fluvial/*.so
 	find . -name __pycache__ -prune -exec rm -rf {} +
 

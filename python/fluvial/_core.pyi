@@ -536,6 +536,7 @@ class Tensor:
     def binary_cross_entropy_with_logits(self, target: TensorLike, weight: TensorLike | None = None, pos_weight: TensorLike | None = None, reduction: str = "mean") -> Tensor: ...
     def bincount(self, weights: TensorLike | None = None, minlength: builtins.int = 0) -> Tensor: ...
     def bipartite_match(self, lengths: TensorLike, *, per_prediction: builtins.bool = False, overlap_threshold: builtins.float = 0.5) -> tuple[Tensor, Tensor]: ...
+    def bitcast(self, dtype: DTypeLike) -> Tensor: ...
     @overload
     def bitwise_and(self, b: TensorLike) -> Tensor: ...
     @overload
@@ -2608,6 +2609,17 @@ def bipartite_match(x: TensorLike, lengths: TensorLike, *, per_prediction: built
     """
 @overload
 def bipartite_match(input: TensorLike, lengths: TensorLike, *, per_prediction: builtins.bool = False, overlap_threshold: float = 0.5) -> tuple[Tensor, Tensor]: ...
+
+@overload
+def bitcast(x: TensorLike, dtype: DTypeLike) -> Tensor:
+    """The elements' bits, read as another element type of the same size: no number is converted.
+
+    Args:
+        x: A tensor, a number or an array. Also `input`.
+        dtype: The element type of the result.
+    """
+@overload
+def bitcast(input: TensorLike, dtype: DTypeLike) -> Tensor: ...
 
 @overload
 def bitwise_and(a: TensorLike, b: TensorLike) -> Tensor:

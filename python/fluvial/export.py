@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["c"]
+__all__ = ["c", "rust"]
 
 
 def c(
@@ -54,10 +54,49 @@ def c(
     Returns:
         The bytes of memory that a run needs.
     """
-    if not isinstance(program, Program):
-        raise TypeError(f"expected a program, found {type(program).__name__}: make one by `fl.build`")
+    _check(program)
     known = [f"{symbol}={number}" for symbol, number in (sizes or {}).items()]
     known += [f"{symbol}<={number}" for symbol, number in (bounds or {}).items()]
     return _core.export_c(
         program, os.fspath(folder), name, known, list(outputs or []), embed, list_capacity, blas
     )
+
+
+def rust(
+    program: Program,
+    folder: str | os.PathLike[str],
+    *,
+    sizes: Mapping[str, int] | None = None,
+    name: str = "model",
+    outputs: Sequence[str] | None = None,
+    crates: str | os.PathLike[str] | None = None,
+) -> None:
+    """Writes a program as a crate of Rust, with the compiled program and the values of its states inside. Only the ops that
+    it calls are linked: `cargo build --release` makes a single binary, which reads and writes `.npy` files, and a library.
+    Sizes may stay open. Whole training steps and loops are exported, too.
+
+    Args:
+        program: The program.
+        folder: The folder to write; it is made if it is not there.
+        sizes: What sizes are that are symbols, such as `{"batch": 64}`; others stay open.
+        name: The name of the crate and of its files.
+        outputs: The outputs to export; all of them if not given.
+        crates: The folder with the crates of Fluvial, if they shall not come from a registry.
+
+    Example:
+        >>> import os, tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> fl.export.rust(fl.build(lambda x: fl.relu(x) * 2, {"x": "f32[batch, 3]"}), folder)
+        >>> sorted(os.listdir(folder))
+        ['Cargo.toml', 'src']
+    """
+    _check(program)
+    known = [f"{symbol}={number}" for symbol, number in (sizes or {}).items()]
+    _core.export_rust_crate(
+        program, os.fspath(folder), name, known, list(outputs or []), None if crates is None else os.fspath(crates)
+    )
+
+
+def _check(program: object) -> None:
+    if not isinstance(program, Program):
+        raise TypeError(f"expected a program, found {type(program).__name__}: make one by `fl.build`")

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 #: The numbers of the element types that we have.
-TYPES = {1, 2, 3, 6, 7, 9, 10, 11, 16}
+TYPES = {1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 16, 17, 19}
 SECONDS = 60
 
 
@@ -101,9 +101,10 @@ def tensor_of(fl: Any, value: Any) -> Any:
 
 
 def small_integers(names: list[str], values: dict[str, Any]) -> dict[str, Any]:
-    """Inputs such as shapes and axes, which models have as initialisers."""
+    """Inputs such as shapes and axes, which models have as initialisers; all, if there are only single numbers."""
     chosen = {}
-    for name in names[1:]:
+    are_numbers = all(plain(values[name]).ndim == 0 for name in names)
+    for name in names if are_numbers else names[1:]:
         array = plain(values[name])
         if array.ndim <= 1 and array.size <= 64:
             chosen[name] = array

@@ -111,3 +111,22 @@ def test_refusals_name_op_and_line(tmp_path: Any) -> None:
         fl.export.c(lambda x: x, tmp_path)  # type: ignore[arg-type]
     with pytest.raises(Exception, match="--size"):
         fl.export.c(fl.build(lambda x: x + 1, {"x": "f32[n]"}), tmp_path)
+
+
+def test_crates_of_rust(tmp_path: Any) -> None:
+    """`make test-export-rust` builds them."""
+    program, _ = exported_models.prediction("mlp")
+    for folder in ("a", "b"):
+        fl.export.rust(program, tmp_path / folder, name="my-mlp", crates="../crates")
+    files = sorted(str(path.relative_to(tmp_path / "a")) for path in (tmp_path / "a").rglob("*") if path.is_file())
+    assert files == ["Cargo.toml", "src/lib.rs", "src/main.rs", "src/my-mlp.flb", "src/my-mlp.safetensors"]
+    for name in files:
+        content = (tmp_path / "a" / name).read_bytes()
+        assert content == (tmp_path / "b" / name).read_bytes()
+        assert os.path.dirname(__file__).encode() not in content
+    assert 'fluvial-ops = { path = "../crates/ops" }' in (tmp_path / "a/Cargo.toml").read_text()
+    assert "use my_mlp::Model;" in (tmp_path / "a/src/main.rs").read_text()
+    with pytest.raises(TypeError, match="expected a program"):
+        fl.export.rust(lambda x: x, tmp_path)  # type: ignore[arg-type]
+    with pytest.raises(Exception, match="is no name of a crate"):
+        fl.export.rust(program, tmp_path, name="1")

@@ -1,8 +1,10 @@
 //! Programs become models that are read as programs with the same numbers.
 
+use fluvial_bridge::onnx::proto::{GraphProto, ModelProto};
 use fluvial_bridge::onnx::{Options, SaveOptions, load_bytes, to_bytes};
 use fluvial_core::{Cell, DType, Dim, Program, Result, Role, Tensor, Type, Var};
 use fluvial_ops as ops;
+use prost::Message;
 
 fn check(program: &Program, inputs: &[&Var]) -> Result<Program> {
     let again = load_bytes(&to_bytes(program, SaveOptions::default())?, &Options::default())?;
@@ -62,6 +64,54 @@ fn loops_over_steps() -> Result<()> {
         Ok(vec![last[0].clone(), all[0].clone()])
     })?;
     check(&program, &[&Var::of(&[0.5f32, -1.0, 2.0, 0.25, 1.0, -0.5], &[3, 2])?])?;
+    // Slices are taken by position, and what is gathered is an output of the loop.
+    let ops = ops_of(&program)?;
+    assert!(ops.iter().any(|op| op == "Loop") && ops.iter().all(|op| !op.contains("Sequence")));
+    Ok(())
+}
+
+/// The ops of a program's model, those of loops and branches, too.
+fn ops_of(program: &Program) -> Result<Vec<String>> {
+    fn within(graph: &GraphProto, found: &mut Vec<String>) {
+        for node in &graph.node {
+            found.push(node.op_type.clone());
+            node.attribute.iter().filter_map(|attr| attr.g.as_ref()).for_each(|g| within(g, found));
+        }
+    }
+    let bytes = to_bytes(program, SaveOptions::default())?;
+    let model = ModelProto::decode(&bytes[..]).expect("a model was written");
+    let mut found = Vec::new();
+    within(model.graph.as_ref().expect("a model has a graph"), &mut found);
+    Ok(found)
+}
+
+#[test]
+fn lists_that_loops_use_otherwise() -> Result<()> {
+    let rows = Type::new(DType::F32, &[Dim::symbol("rows")?, Dim::size(2)])?;
+    let program = Program::build(&[("x", rows)], |x| {
+        let slices = ops::list_unstack(&x[0], false)?;
+        let (rest, first) = ops::list_pop(&slices)?;
+        let empty = ops::list_new(first.ty())?;
+        // Two values are put on a list in each trip, which also reads it, and one slice is left.
+        let found = ops::while_loop(
+            &[&rest, &empty, &first],
+            |v| ops::gt(&ops::list_len(&v[0])?, &Var::scalar(1i64)),
+            |v| {
+                let (rest, slice) = ops::list_pop(&v[0])?;
+                let once = ops::list_push(&v[1], &slice)?;
+                let twice = ops::list_push(&once, &v[2])?;
+                let count = ops::cast(&ops::list_len(&twice)?, DType::F32)?;
+                Ok(vec![rest, twice, ops::add(&v[2], &count)?])
+            },
+        )?;
+        let (_, last) = ops::list_pop(&found[0])?;
+        let size = ops::of_size(&ops::list_len(&found[1])?)?.dims()[0];
+        let down = ops::list_stack(&found[1], size, false)?;
+        Ok(vec![last, down, found[2].clone(), ops::list_len(&found[0])?])
+    })?;
+    let numbers: Vec<f32> = (0..10).map(|i| i as f32 * 0.75 - 2.0).collect();
+    check(&program, &[&Var::of(&numbers, &[5, 2])?])?;
+    check(&program, &[&Var::of(&numbers[..6], &[3, 2])?])?;
     Ok(())
 }
 

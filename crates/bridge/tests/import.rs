@@ -195,16 +195,42 @@ fn functions_of_the_model_are_called() -> Result<()> {
 #[test]
 fn inputs_may_be_known() -> Result<()> {
     let whole = bytes(graph(
+        vec![node("MelWeightMatrix", &["bands", "length", "rate", "low", "high"], &["y"])],
+        ["bands", "length", "rate"]
+            .map(|name| info(name, 7, &[]))
+            .into_iter()
+            .chain(["low", "high"].map(|name| info(name, 1, &[])))
+            .collect(),
+        vec![info("y", 1, &["3", "2"])],
+        vec![],
+    ));
+    let error = load_bytes(&whole, &Options::default()).unwrap_err().to_string();
+    assert!(error.contains("must be known when the model is loaded"), "{error}");
+    let integers =
+        [("bands", 2i64), ("length", 4), ("rate", 8)].map(|(n, x)| (n, Tensor::scalar(x)));
+    let floats = [("low", 0.0f32), ("high", 4.0)].map(|(n, x)| (n, Tensor::scalar(x)));
+    let known = integers.into_iter().chain(floats).map(|(n, x)| (n.to_string(), x)).collect();
+    let program = load_bytes(&whole, &Options { known, ..Options::default() })?;
+    assert_eq!(program.apply(&[])?[0].to_vec::<f32>()?, [1.0, 0.0, 0.0, 1.0, 0.0, 0.0]);
+    Ok(())
+}
+
+#[test]
+fn the_number_of_greatest_elements_may_be_open() -> Result<()> {
+    let whole = bytes(graph(
         vec![node("TopK", &["x", "k"], &["v", "i"])],
         vec![info("x", 1, &["4"]), info("k", 7, &["1"])],
         vec![info("v", 1, &["2"]), info("i", 7, &["2"])],
         vec![],
     ));
-    let error = load_bytes(&whole, &Options::default()).unwrap_err().to_string();
-    assert!(error.contains("must be known when the model is loaded"), "{error}");
+    let x = var(&[1.0, 4.0, 2.0, 3.0], &[4]);
+    let open = load_bytes(&whole, &Options::default())?;
+    let found = open.apply(&[&x, &Var::of(&[2i64], &[1])?])?;
+    assert_eq!(found[1].to_vec::<i64>()?, [1, 3]);
+    assert!(open.apply(&[&x, &Var::of(&[5i64], &[1])?]).is_err());
     let known = vec![("k".to_string(), Tensor::from_slice(&[2i64], &[1])?)];
     let program = load_bytes(&whole, &Options { known, ..Options::default() })?;
-    let found = program.apply(&[&var(&[1.0, 4.0, 2.0, 3.0], &[4])])?;
+    let found = program.apply(&[&x])?;
     assert_eq!(found[1].to_vec::<i64>()?, [1, 3]);
     Ok(())
 }

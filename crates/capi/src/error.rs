@@ -10,7 +10,7 @@ thread_local! {
     static LAST: RefCell<CString> = RefCell::new(CString::default());
 }
 
-/// The text of the last error of this thread; empty, if there was none. It is valid until the next call.
+/// What went wrong in the last call of this thread; empty, if nothing did. It is valid until the next call.
 #[unsafe(no_mangle)]
 pub extern "C" fn fluvial_error() -> *const c_char {
     LAST.with_borrow(|text| text.as_ptr())

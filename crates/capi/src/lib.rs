@@ -1,5 +1,5 @@
 //! The C interface of the runtime, `libfluvial_c`: programs are loaded, fed and run; states are read, set and kept in
-//! files. `include/fluvial.h` says what each function does.
+//! files. `cargo xtask codegen` makes `include/fluvial.h` of it.
 //!
 //! Every function may be called from any thread. A program that is used by several threads is used by one after the
 //! other. What goes wrong is told by the returned value, and in words by `fluvial_error`, for each thread its own.
@@ -15,4 +15,4 @@ pub use model::{
     fluvial_output_name, fluvial_run, fluvial_save_states, fluvial_set_state, fluvial_state,
     fluvial_state_name,
 };
-pub use view::View;
+pub use view::*;

@@ -12,7 +12,7 @@ use fluvial::runtime::Executor;
 use crate::error::guarded;
 use crate::view::View;
 
-/// A program with its states, what it is fed and what it has given.
+/// A program with its states.
 pub struct Model {
     executor: Executor,
     state: State,
@@ -81,7 +81,7 @@ unsafe fn model<'a>(pointer: *const Model) -> Result<&'a Model> {
         .ok_or_else(|| Error::argument("a null pointer in the place of a program"))
 }
 
-/// Reads a program: a file `.fl` or `.flb`, or a saved model.
+/// Reads a program: a file `.fl` or `.flb`, or a saved model (its folder, or its `.safetensors` file). Null for an error.
 ///
 /// # Safety
 ///
@@ -100,7 +100,7 @@ pub unsafe extern "C" fn fluvial_load(path: *const c_char) -> *mut Model {
     })
 }
 
-/// Reads a program from the bytes of a file `.flb`.
+/// Reads a program from the bytes of a file `.flb`. Null for an error.
 ///
 /// # Safety
 ///
@@ -131,44 +131,103 @@ pub unsafe extern "C" fn fluvial_free(program: *mut Model) {
     }
 }
 
-/// Declares a function that counts names of a program, and one that gives each of them.
-macro_rules! names {
-    ($count:ident, $name:ident, $field:ident, $what:literal) => {
-        #[doc = concat!("The number of ", $what, "; -1 for a null pointer.")]
-        ///
-        /// # Safety
-        ///
-        /// The pointer was given by `fluvial_load`.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $count(program: *const Model) -> i32 {
-            // SAFETY: by the caller's promise.
-            guarded(-1, || Ok(unsafe { model(program) }?.$field.len() as i32))
-        }
-
-        #[doc = concat!("The name of one of the ", $what, "; null, if there is none.")]
-        ///
-        /// # Safety
-        ///
-        /// The pointer was given by `fluvial_load`.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name(program: *const Model, number: i32) -> *const c_char {
-            guarded(ptr::null(), || {
-                // SAFETY: by the caller's promise.
-                let names = &unsafe { model(program) }?.$field;
-                let name = usize::try_from(number).ok().and_then(|number| names.get(number));
-                name.map(|name| name.as_ptr()).ok_or_else(|| {
-                    Error::index(format!("there is no number {number} of {}", $what))
-                })
-            })
-        }
-    };
+/// How many names there are; -1 for a null pointer.
+///
+/// # Safety
+///
+/// The pointer is null, or was given by `fluvial_load` and not freed.
+unsafe fn count(program: *const Model, names: fn(&Model) -> &[CString]) -> i32 {
+    // SAFETY: by the caller's promise.
+    guarded(-1, || Ok(names(unsafe { model(program) }?).len() as i32))
 }
 
-names!(fluvial_n_inputs, fluvial_input_name, inputs, "inputs");
-names!(fluvial_n_outputs, fluvial_output_name, outputs, "outputs");
-names!(fluvial_n_states, fluvial_state_name, states, "states");
+/// One of the names; null, if there is none of this number.
+///
+/// # Safety
+///
+/// The pointer is null, or was given by `fluvial_load` and not freed.
+unsafe fn name(
+    program: *const Model,
+    number: i32,
+    names: fn(&Model) -> &[CString],
+    what: &str,
+) -> *const c_char {
+    guarded(ptr::null(), || {
+        // SAFETY: by the caller's promise.
+        let names = names(unsafe { model(program) }?);
+        let name = usize::try_from(number).ok().and_then(|number| names.get(number));
+        name.map(|name| name.as_ptr())
+            .ok_or_else(|| Error::index(format!("there is no {what} of number {number}")))
+    })
+}
 
-/// Feeds an input; the elements are copied. Gives 0, or 1 for an error.
+/// The number of inputs; -1 for an error.
+///
+/// # Safety
+///
+/// The program was given by `fluvial_load`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fluvial_n_inputs(program: *const Model) -> i32 {
+    // SAFETY: by the caller's promise.
+    unsafe { count(program, |model| &model.inputs) }
+}
+
+/// The name of an input; null, if there is none of this number. It is valid as long as the program.
+///
+/// # Safety
+///
+/// The program was given by `fluvial_load`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fluvial_input_name(program: *const Model, number: i32) -> *const c_char {
+    // SAFETY: by the caller's promise.
+    unsafe { name(program, number, |model| &model.inputs, "input") }
+}
+
+/// The number of outputs; -1 for an error.
+///
+/// # Safety
+///
+/// The program was given by `fluvial_load`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fluvial_n_outputs(program: *const Model) -> i32 {
+    // SAFETY: by the caller's promise.
+    unsafe { count(program, |model| &model.outputs) }
+}
+
+/// The name of an output; null, if there is none of this number. It is valid as long as the program.
+///
+/// # Safety
+///
+/// The program was given by `fluvial_load`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fluvial_output_name(program: *const Model, number: i32) -> *const c_char {
+    // SAFETY: by the caller's promise.
+    unsafe { name(program, number, |model| &model.outputs, "output") }
+}
+
+/// The number of states; -1 for an error.
+///
+/// # Safety
+///
+/// The program was given by `fluvial_load`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fluvial_n_states(program: *const Model) -> i32 {
+    // SAFETY: by the caller's promise.
+    unsafe { count(program, |model| &model.states) }
+}
+
+/// The name of a state; null, if there is none of this number. It is valid as long as the program.
+///
+/// # Safety
+///
+/// The program was given by `fluvial_load`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fluvial_state_name(program: *const Model, number: i32) -> *const c_char {
+    // SAFETY: by the caller's promise.
+    unsafe { name(program, number, |model| &model.states, "state") }
+}
+
+/// Feeds an input; the elements are copied, and stay until it is fed again. Gives 0, or 1 for an error.
 ///
 /// # Safety
 ///
@@ -194,7 +253,7 @@ pub unsafe extern "C" fn fluvial_feed(
     })
 }
 
-/// Runs the program once on what it was fed, which stays. Gives 0, or 1 for an error.
+/// Runs the program once on what it was fed: a prediction, or a step of a training, which changes states. Gives 0, or 1 for an error.
 ///
 /// # Safety
 ///
@@ -253,7 +312,7 @@ unsafe fn filled(to: *mut View, view: View) -> Result<i32> {
     Ok(0)
 }
 
-/// The value of a state; it is valid until the next call of this function with this program. Gives 0, or 1.
+/// The value of a state; it is valid until a state of the program is asked for again. Gives 0, or 1 for an error.
 ///
 /// # Safety
 ///
@@ -274,7 +333,7 @@ pub unsafe extern "C" fn fluvial_state(
     })
 }
 
-/// Gives a state a value; the elements are copied. Gives 0, or 1 for an error.
+/// Gives a state a value of its type; the elements are copied. Gives 0, or 1 for an error.
 ///
 /// # Safety
 ///
@@ -298,7 +357,7 @@ pub unsafe extern "C" fn fluvial_set_state(
     })
 }
 
-/// Writes all states to a file, `.safetensors`. Gives 0, or 1 for an error.
+/// Writes all states to a file `.safetensors`: a checkpoint between runs. Gives 0, or 1 for an error.
 ///
 /// # Safety
 ///

@@ -6,48 +6,95 @@ use std::slice;
 use fluvial::core::{DType, Error, Result, Tensor};
 
 /// The most axes of a tensor.
-pub const MAX_AXES: usize = 8;
+pub const FLUVIAL_MAX_AXES: usize = 8;
 
-/// Elements that somebody owns: one behind the other, the last axis first.
+/// Bools, of one byte: 0 or 1.
+pub const FLUVIAL_BOOL: i32 = 0;
+/// Integers of 8 bits without sign.
+pub const FLUVIAL_U8: i32 = 1;
+/// Integers of 8 bits.
+pub const FLUVIAL_I8: i32 = 2;
+/// Integers of 32 bits.
+pub const FLUVIAL_I32: i32 = 3;
+/// Integers of 64 bits.
+pub const FLUVIAL_I64: i32 = 4;
+/// Floats of 16 bits.
+pub const FLUVIAL_F16: i32 = 5;
+/// Floats of 16 bits with the range of those of 32.
+pub const FLUVIAL_BF16: i32 = 6;
+/// Floats of 32 bits.
+pub const FLUVIAL_F32: i32 = 7;
+/// Floats of 64 bits.
+pub const FLUVIAL_F64: i32 = 8;
+/// Integers of 16 bits.
+pub const FLUVIAL_I16: i32 = 9;
+/// Integers of 16 bits without sign.
+pub const FLUVIAL_U16: i32 = 10;
+/// Integers of 32 bits without sign.
+pub const FLUVIAL_U32: i32 = 11;
+/// Integers of 64 bits without sign.
+pub const FLUVIAL_U64: i32 = 12;
+/// Complex numbers: two floats of 32 bits.
+pub const FLUVIAL_C64: i32 = 13;
+/// Complex numbers: two floats of 64 bits.
+pub const FLUVIAL_C128: i32 = 14;
+/// Floats of 8 bits, 3 of them after the point.
+pub const FLUVIAL_F8E4M3: i32 = 15;
+/// Floats of 8 bits, 2 of them after the point.
+pub const FLUVIAL_F8E5M2: i32 = 16;
+
+/// Elements that somebody owns: one behind the other, in row-major order.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct View {
-    /// The element type: see `FLUVIAL_F32` and its like.
+    /// The element type: `FLUVIAL_F32` and its like.
     pub dtype: i32,
     /// The number of axes.
     pub rank: i32,
     /// The size of each axis.
-    pub dims: [i64; MAX_AXES],
+    pub dims: [i64; FLUVIAL_MAX_AXES],
     /// The first element.
     pub data: *const c_void,
 }
 
-const DTYPES: [DType; 9] = [
-    DType::Bool,
-    DType::U8,
-    DType::I8,
-    DType::I32,
-    DType::I64,
-    DType::F16,
-    DType::BF16,
-    DType::F32,
-    DType::F64,
+const DTYPES: [(i32, DType); 17] = [
+    (FLUVIAL_BOOL, DType::Bool),
+    (FLUVIAL_U8, DType::U8),
+    (FLUVIAL_I8, DType::I8),
+    (FLUVIAL_I32, DType::I32),
+    (FLUVIAL_I64, DType::I64),
+    (FLUVIAL_F16, DType::F16),
+    (FLUVIAL_BF16, DType::BF16),
+    (FLUVIAL_F32, DType::F32),
+    (FLUVIAL_F64, DType::F64),
+    (FLUVIAL_I16, DType::I16),
+    (FLUVIAL_U16, DType::U16),
+    (FLUVIAL_U32, DType::U32),
+    (FLUVIAL_U64, DType::U64),
+    (FLUVIAL_C64, DType::C64),
+    (FLUVIAL_C128, DType::C128),
+    (FLUVIAL_F8E4M3, DType::F8E4M3),
+    (FLUVIAL_F8E5M2, DType::F8E5M2),
 ];
 
 impl View {
     /// A view of a tensor whose elements are one behind the other, and which outlives it.
     pub fn of(tensor: &Tensor) -> Result<View> {
-        if tensor.rank() > MAX_AXES {
-            return Err(Error::shape(format!("{} has more than {MAX_AXES} axes", tensor.ty())));
+        if tensor.rank() > FLUVIAL_MAX_AXES {
+            return Err(Error::shape(format!(
+                "{} has more than {FLUVIAL_MAX_AXES} axes",
+                tensor.ty()
+            )));
         }
-        let mut dims = [0; MAX_AXES];
+        let mut dims = [0; FLUVIAL_MAX_AXES];
         dims.iter_mut().zip(tensor.dims()).for_each(|(to, &size)| *to = size as i64);
-        let number = DTYPES.iter().position(|&dtype| dtype == tensor.dtype()).ok_or_else(|| {
+        let known = DTYPES.iter().find(|(_, dtype)| *dtype == tensor.dtype());
+        let &(dtype, _) = known.ok_or_else(|| {
             Error::dtype(format!("C sees no elements of type {}", tensor.dtype()))
                 .remedy("cast in the program to a type that `fluvial.h` names")
         })?;
         let data = tensor.data_ptr().cast();
-        Ok(View { dtype: number as i32, rank: tensor.rank() as i32, dims, data })
+        Ok(View { dtype, rank: tensor.rank() as i32, dims, data })
     }
 
     /// A tensor with copies of the elements.
@@ -56,10 +103,10 @@ impl View {
     ///
     /// `data` points to as many elements as the sizes say.
     pub unsafe fn copied(&self) -> Result<Tensor> {
-        let dtype = usize::try_from(self.dtype).ok().and_then(|number| DTYPES.get(number)).copied();
-        let dtype =
-            dtype.ok_or_else(|| Error::dtype(format!("{} is no element type", self.dtype)))?;
-        let rank = usize::try_from(self.rank).ok().filter(|&rank| rank <= MAX_AXES);
+        let known = DTYPES.iter().find(|(number, _)| *number == self.dtype);
+        let &(_, dtype) =
+            known.ok_or_else(|| Error::dtype(format!("{} is no element type", self.dtype)))?;
+        let rank = usize::try_from(self.rank).ok().filter(|&rank| rank <= FLUVIAL_MAX_AXES);
         let rank = rank.ok_or_else(|| Error::shape(format!("{} axes", self.rank)))?;
         let sizes = self.dims[..rank].iter().map(|&size| {
             usize::try_from(size).map_err(|_| Error::shape(format!("a size is {size}")))

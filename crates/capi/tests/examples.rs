@@ -1,4 +1,4 @@
-//! The examples in C and C++ are built against the library, and run.
+//! The examples in C and C++ are built against the library, and run; that for Node is run by `make test`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

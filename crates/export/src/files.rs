@@ -16,7 +16,7 @@ use crate::constants::array;
 use crate::names::{self, Names};
 use crate::place::{Place, Root, c_type};
 use crate::sizes::{most_elements, symbol_in_c};
-use crate::{Blas, Export, Options, prelude};
+use crate::{Blas, Export, Options, Size, prelude};
 
 pub fn export(program: &Program, state: &State, options: &Options) -> Result<Export> {
     let outputs: Vec<&str> = match options.outputs.is_empty() {
@@ -30,24 +30,24 @@ pub fn export(program: &Program, state: &State, options: &Options) -> Result<Exp
     // What follows a product is a loop of its own in C.
     let compiling = Compiling { without: vec!["epilogues".into()], ..Compiling::default() };
     let compiled = compile(program, &outputs, &compiling)?.program;
-    let main = known(&compiled.main, options)?;
+    let main = known(&compiled.main, &options.sizes)?;
     let values = first_values(program, &compiled, state)?;
     let written = Written::new(&compiled, &main, options)?;
     written.files(&values, options)
 }
 
 /// The block with the sizes that are given.
-fn known(block: &Block, options: &Options) -> Result<Block> {
+pub fn known(block: &Block, sizes: &[Size]) -> Result<Block> {
     let number = |symbol: Dim| {
         let name = symbol.symbol_name()?;
-        let size = options.sizes.iter().find(|size| *size.name == *name && !size.is_bound)?;
+        let size = sizes.iter().find(|size| *size.name == *name && !size.is_bound)?;
         Some(Dim::size(size.number))
     };
     block.substitute(&number)
 }
 
 /// The states that a program has to do with, and their initial values.
-fn first_values(
+pub fn first_values(
     program: &Program,
     compiled: &Program,
     state: &State,

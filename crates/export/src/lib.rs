@@ -1,6 +1,6 @@
 //! Programs as source of other languages.
 //!
-//! [`export`] compiles a program and writes it down as plain C: each step of the compiled program with the user's line as a
+//! [`export_rust`] writes a crate around the compiled program. [`export`] compiles a program and writes it down as plain C: each step of the compiled program with the user's line as a
 //! comment, all values in one arena whose places are settled here, states in one struct. What an op does it says
 //! itself, as data ([`fluvial_core::Kernel`]); this crate knows no op by name.
 //!
@@ -19,6 +19,7 @@ mod names;
 mod place;
 mod prelude;
 mod reduce;
+mod rust;
 mod sizes;
 mod step;
 mod writer;
@@ -27,6 +28,7 @@ use std::path::Path;
 
 use fluvial_core::{Error, ErrorKind, Program, Result, State};
 
+pub use rust::{RustOptions, export_rust};
 pub use sizes::Size;
 
 /// How a program is exported.
@@ -92,7 +94,7 @@ impl Blas {
 pub struct Export {
     /// The files: their names and contents.
     pub files: Vec<(String, Vec<u8>)>,
-    /// The bytes of the arena.
+    /// The bytes of the arena; of C only.
     pub arena_bytes: usize,
 }
 
@@ -102,9 +104,11 @@ impl Export {
         let fault = |path: &Path, error: std::io::Error| {
             Error::new(ErrorKind::File, format!("cannot write `{}`: {error}", path.display()))
         };
-        std::fs::create_dir_all(folder).map_err(|error| fault(folder, error))?;
         for (name, bytes) in &self.files {
             let path = folder.join(name);
+            if let Some(parent) = path.parent() {
+                std::fs::create_dir_all(parent).map_err(|error| fault(parent, error))?;
+            }
             std::fs::write(&path, bytes).map_err(|error| fault(&path, error))?;
         }
         Ok(())

@@ -30,6 +30,8 @@ pub enum Trips {
 pub struct Nest {
     pub dims: Vec<Dim>,
     pub walks: Vec<Walk>,
+    /// Whether the compiler is not to see that a walk goes backwards.
+    pub hides_back: bool,
 }
 
 impl Nest {
@@ -64,6 +66,7 @@ impl Nest {
         Ok(Nest {
             dims: axes.iter().map(|&i| sizes[i]).collect(),
             walks: walks.into_iter().map(pick).collect(),
+            hides_back: false,
         })
     }
 
@@ -78,6 +81,9 @@ impl Nest {
             match step {
                 Whole::Number(0) => {}
                 Whole::Number(1) => index.push(counter.clone()),
+                Whole::Number(step) if self.hides_back && *step < 0 => {
+                    index.push(format!("fl_back({step}) * {counter}"));
+                }
                 _ => index.push(format!("{} * {counter}", whole_in_c(*step))),
             }
         }

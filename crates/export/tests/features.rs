@@ -5,7 +5,7 @@ mod common;
 use common::{Folder, SANITIZED, agrees, built, run};
 use fluvial_core::{DType, Program, Result, State, Tensor, Type};
 use fluvial_export::{Options, export};
-use fluvial_ops::{PrintOptions, assert_, gt, matmul, print, print_with, tanh};
+use fluvial_ops::{PrintOptions, assert_, flip, gt, matmul, print, print_with, sum, tanh};
 
 #[test]
 fn prints_are_those_of_the_executor() -> Result<()> {
@@ -75,4 +75,19 @@ fn long_loops_run_on_several_cores() -> Result<()> {
         expected.iter().map(|y| Ok(y.tensor()?.clone())).collect::<Result<_>>()?;
     let inputs = [("x", &x), ("w", &w)];
     agrees(&program, &Options::default(), &["-O2", "-fopenmp"], &inputs, &expected, &[])
+}
+
+#[test]
+fn sums_of_elements_read_backwards() -> Result<()> {
+    let x = Tensor::from_f64s(DType::F64, &(1..=16).map(f64::from).collect::<Vec<_>>(), &[8, 2])?;
+    let program = Program::build(&[("x", x.ty())], |v| {
+        let turned = flip(&v[0], &[1])?;
+        let sums = [sum(&(&turned * &turned + &turned), &[], false)?, sum(&turned, &[], false)?];
+        Ok(sums.to_vec())
+    })?;
+    let expected = [Tensor::scalar(1632.0f64), Tensor::scalar(136.0f64)];
+    for flags in [&["-O2"][..], &["-O3", "-march=native"]] {
+        agrees(&program, &Options::default(), flags, &[("x", &x)], &expected, &[])?;
+    }
+    Ok(())
 }

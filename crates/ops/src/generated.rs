@@ -301,6 +301,7 @@ pub use crate::unary::asin::asin;
 pub use crate::unary::asinh::asinh;
 pub use crate::unary::atan::atan;
 pub use crate::unary::atanh::atanh;
+pub use crate::unary::bitcast::bitcast;
 pub use crate::unary::bitwise_not::bitwise_not;
 pub use crate::unary::ceil::ceil;
 pub use crate::unary::celu::celu;
@@ -555,6 +556,7 @@ pub const OPS: &[OpDef] = &[
     crate::unary::asinh::DEF,
     crate::unary::atan::DEF,
     crate::unary::atanh::DEF,
+    crate::unary::bitcast::DEF,
     crate::unary::bitwise_not::DEF,
     crate::unary::ceil::DEF,
     crate::unary::clip::DEF,
@@ -2509,6 +2511,10 @@ pub trait VarOps {
     #[track_caller]
     fn atanh(&self) -> Result<Var>;
 
+    /// The elements' bits, read as another element type of the same size: no number is converted.
+    #[track_caller]
+    fn bitcast(&self, dtype: DType) -> Result<Var>;
+
     /// The integer with every bit flipped; of a bool, the other one.
     #[track_caller]
     fn bitwise_not(&self) -> Result<Var>;
@@ -4302,6 +4308,10 @@ impl VarOps for Var {
 
     fn atanh(&self) -> Result<Var> {
         crate::atanh(self)
+    }
+
+    fn bitcast(&self, dtype: DType) -> Result<Var> {
+        crate::bitcast(self, dtype)
     }
 
     fn bitwise_not(&self) -> Result<Var> {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use fluvial::core;
-use fluvial_export::{Blas, Options, Size, export};
+use fluvial_export::{Blas, Options, RustOptions, Size, export, export_rust};
 use pyo3::prelude::*;
 
 use crate::call;
@@ -34,6 +34,26 @@ fn export_c(
     })
 }
 
+/// Writes a program as a crate of Rust: see `fl.export.rust`.
+#[pyfunction]
+fn export_rust_crate(
+    py: Python<'_>,
+    program: &Bound<'_, Program>,
+    folder: PathBuf,
+    name: String,
+    sizes: Vec<String>,
+    outputs: Vec<String>,
+    crates: Option<String>,
+) -> PyResult<()> {
+    let program = program.get().core(py)?;
+    call::run_attached(py, || {
+        let sizes = sizes.iter().map(|text| Size::parse(text)).collect::<Result<_, _>>()?;
+        let options = RustOptions { name, sizes, outputs, crates };
+        export_rust(&program, &core::state::current(), &options)?.write(&folder)
+    })
+}
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(export_c, module)?)
+    module.add_function(wrap_pyfunction!(export_c, module)?)?;
+    module.add_function(wrap_pyfunction!(export_rust_crate, module)?)
 }

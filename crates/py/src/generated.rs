@@ -933,6 +933,19 @@ fn bipartite_match(
     call::run(py, &[&x, &lengths], run).map(|(a, b)| (Tensor::new(a), Tensor::new(b)))
 }
 
+/// The elements' bits, read as another element type of the same size: no number is converted.
+///
+/// Args:
+///     x: A tensor, a number or an array. Also `input`.
+///     dtype: The element type of the result.
+#[pyfunction]
+#[pyo3(signature = (x, dtype))]
+fn bitcast(py: Python<'_>, x: &Bound<'_, PyAny>, dtype: DTypeArg) -> PyResult<Tensor> {
+    let x = args::var(x)?;
+    let run = || ops::bitcast(&x, dtype.0);
+    call::run(py, &[&x], run).map(Tensor::new)
+}
+
 /// The bits that both integers have, broadcast; of bools, whether both are true.
 ///
 /// Args:
@@ -7970,6 +7983,7 @@ pub const METHODS: &[&str] = &[
     "binary_cross_entropy_with_logits",
     "bincount",
     "bipartite_match",
+    "bitcast",
     "bitwise_and",
     "bitwise_not",
     "bitwise_or",
@@ -8330,6 +8344,7 @@ pub const OTHER_NAMES: &[(&str, &[(&str, &str)])] = &[
     ("bernoulli", &[("input", "p")]),
     ("bincount", &[("input", "x")]),
     ("bipartite_match", &[("input", "x")]),
+    ("bitcast", &[("input", "x")]),
     ("bitwise_and", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
     ("bitwise_not", &[("input", "x")]),
     ("bitwise_or", &[("input", "a"), ("x", "a"), ("other", "b"), ("y", "b")]),
@@ -8671,6 +8686,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(binary_cross_entropy_with_logits, module)?)?;
     module.add_function(wrap_pyfunction!(bincount, module)?)?;
     module.add_function(wrap_pyfunction!(bipartite_match, module)?)?;
+    module.add_function(wrap_pyfunction!(bitcast, module)?)?;
     module.add_function(wrap_pyfunction!(bitwise_and, module)?)?;
     module.add_function(wrap_pyfunction!(bitwise_not, module)?)?;
     module.add_function(wrap_pyfunction!(bitwise_or, module)?)?;

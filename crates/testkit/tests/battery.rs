@@ -1073,6 +1073,11 @@ fn unary_atanh() {
 }
 
 #[test]
+fn unary_bitcast() {
+    check_op("bitcast");
+}
+
+#[test]
 fn unary_bitwise_not() {
     check_op("bitwise_not");
 }

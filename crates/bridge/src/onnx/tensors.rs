@@ -42,8 +42,14 @@ fn read(proto: &TensorProto, folder: Option<&Path>) -> Result<Tensor> {
             words(proto.float_data.len())?;
             Tensor::from_slice(&proto.float_data, &dims)
         }
-        DType::C64 | DType::C128 | DType::F8E4M3 | DType::F8E5M2 => {
-            Err(fault(format!("elements of {dtype} are read from `raw_data` only")))
+        // The real and the imaginary part, one behind the other.
+        DType::C64 => {
+            check_count(proto.float_data.len(), 2 * count, "parts of elements")?;
+            parts(dtype, &dims, proto.float_data.iter().map(|part| part.to_le_bytes()))
+        }
+        DType::C128 => {
+            check_count(proto.double_data.len(), 2 * count, "parts of elements")?;
+            parts(dtype, &dims, proto.double_data.iter().map(|part| part.to_le_bytes()))
         }
         DType::F64 => {
             words(proto.double_data.len())?;
@@ -63,23 +69,27 @@ fn read(proto: &TensorProto, folder: Option<&Path>) -> Result<Tensor> {
         }
         DType::F16 | DType::BF16 | DType::I16 | DType::U16 => {
             words(proto.int32_data.len())?;
-            from_bytes(dtype, &dims, |to| {
-                for (to, word) in to.chunks_exact_mut(2).zip(&proto.int32_data) {
-                    to.copy_from_slice(&(*word as u16).to_le_bytes());
-                }
-                Ok(())
-            })
+            parts(dtype, &dims, proto.int32_data.iter().map(|word| (*word as u16).to_le_bytes()))
         }
-        DType::Bool | DType::U8 | DType::I8 => {
+        DType::Bool | DType::U8 | DType::I8 | DType::F8E4M3 | DType::F8E5M2 => {
             words(proto.int32_data.len())?;
-            from_bytes(dtype, &dims, |to| {
-                for (to, word) in to.iter_mut().zip(&proto.int32_data) {
-                    *to = *word as u8;
-                }
-                Ok(())
-            })
+            parts(dtype, &dims, proto.int32_data.iter().map(|word| [*word as u8]))
         }
     }
+}
+
+/// A tensor whose bytes are these, one group behind the other.
+fn parts<const N: usize>(
+    dtype: DType,
+    dims: &[usize],
+    groups: impl Iterator<Item = [u8; N]>,
+) -> Result<Tensor> {
+    from_bytes(dtype, dims, |to| {
+        for (to, group) in to.chunks_exact_mut(N).zip(groups) {
+            to.copy_from_slice(&group);
+        }
+        Ok(())
+    })
 }
 
 /// The elements of a tensor as ONNX has them.
@@ -155,14 +165,11 @@ fn from_bytes(
     dims: &[usize],
     fill: impl FnOnce(&mut [u8]) -> Result<()>,
 ) -> Result<Tensor> {
-    let mut tensor = Tensor::zeros(dtype, dims)?;
-    let bytes = tensor.as_bytes_mut()?;
-    fill(bytes)?;
-    if dtype.is_bool() {
-        // A bool of any other byte would not be one.
-        bytes.iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
-    }
-    Ok(tensor)
+    // Bools are made of bytes, of which any but 0 is one.
+    let of_bytes = if dtype.is_bool() { DType::U8 } else { dtype };
+    let mut tensor = Tensor::zeros(of_bytes, dims)?;
+    fill(tensor.as_bytes_mut()?)?;
+    tensor.cast(dtype)
 }
 
 /// Elements in a file of the folder.

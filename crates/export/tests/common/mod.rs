@@ -156,7 +156,7 @@ pub fn agrees(
     let is_narrow = is_narrow(program);
     for (name, like) in program.outputs.iter().zip(expected) {
         let found = output(&folder.0, name, like)?;
-        near(&found, like, is_narrow)
+        near(&found, like, is_narrow, 0.0)
             .map_err(|error| Error::program(format!("{name}: {error}")))?;
     }
     Ok(())
@@ -168,8 +168,9 @@ pub fn is_narrow(program: &Program) -> bool {
     program.main.types.iter().any(|ty| narrow(ty.dtype()))
 }
 
-/// Whether values are the same up to rounding, which is that of narrow floats if there are some: integers exactly.
-pub fn near(found: &Tensor, expected: &Tensor, is_narrow: bool) -> Result<()> {
+/// Whether values are the same up to rounding, which is that of narrow floats if there are some, and up to this besides:
+/// integers exactly.
+pub fn near(found: &Tensor, expected: &Tensor, is_narrow: bool, besides: f64) -> Result<()> {
     let (found, all) = (found.to_f64s(), expected.to_f64s());
     let scale = all.iter().filter(|x| x.is_finite()).fold(0.0f64, |most, x| most.max(x.abs()));
     let (relative, absolute) = match expected.dtype() {
@@ -181,7 +182,7 @@ pub fn near(found: &Tensor, expected: &Tensor, is_narrow: bool) -> Result<()> {
     let close = |a: f64, b: f64| {
         a == b
             || a.is_nan() && b.is_nan()
-            || (a - b).abs() <= relative * a.abs().max(b.abs()) + absolute * scale
+            || (a - b).abs() <= relative * a.abs().max(b.abs()) + absolute * scale + besides
     };
     match found.iter().zip(&all).position(|(&a, &b)| !close(a, b)) {
         None => Ok(()),

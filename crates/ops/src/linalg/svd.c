@@ -40,6 +40,8 @@ static inline const char *fl_svd_$t(const $T *x, $T *left, $T *values, $T *right
                         both += u[i * n + p] * u[i * n + q];
                     }
                     if (fabs(both) <= 1e-15 * sqrt(first) * sqrt(second) || fabs(both) < 1e-300) continue;
+                    // Of a column that is nothing but rounding, no rotation makes more.
+                    if (fmin(first, second) <= 1e-30 * fmax(first, second)) continue;
                     settled = 0;
                     const double ratio = (second - first) / (2.0 * both);
                     const double t = copysign(1.0, ratio) / (fabs(ratio) + sqrt(ratio * ratio + 1.0));

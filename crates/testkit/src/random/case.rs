@@ -57,6 +57,11 @@ pub fn program(seed: u64) -> Program {
 impl Case {
     /// The case of this seed.
     pub fn random(seed: u64) -> Case {
+        Case::random_of(seed, None, &DTYPES)
+    }
+
+    /// The case of this seed of which only these ops are called besides views, on inputs of these types.
+    pub fn random_of(seed: u64, only: Option<&[&str]>, dtypes: &[DType]) -> Case {
         let mut rng = Rng::new(seed);
         let (mut types, mut sizes) = (Vec::new(), Vec::new());
         for name in ["n", "m"] {
@@ -64,7 +69,7 @@ impl Case {
             sizes.push((symbol, Dim::size(1 + rng.below(3))));
         }
         for _ in 0..2 + rng.below(4) {
-            types.push(input_type(&mut rng, &sizes));
+            types.push(input_type(&mut rng, dtypes, &sizes));
         }
         let inputs: Vec<Tensor> =
             types.iter().map(|ty| input_value(&mut rng, ty, &sizes)).collect();
@@ -76,7 +81,7 @@ impl Case {
         let n_steps = 4 + rng.below(12);
         // A program knows a symbol only if an input has it as a size.
         sizes.retain(|(symbol, _)| types.iter().any(|ty| ty.dims().contains(symbol)));
-        let mut generator = Generator::new(rng, &sizes);
+        let mut generator = Generator::new(rng, &sizes, only);
         let steps = generator.steps(&mut pool, n_steps, 2);
         let results = (n_inputs.min(pool.len() - 1)..pool.len()).rev().take(3).collect();
         Case { types, inputs, sizes, steps, results }
@@ -160,21 +165,23 @@ fn total(x: &Var) -> Result<Var> {
     sum(&cast(x, DType::F64)?, &[], false)
 }
 
-fn input_type(rng: &mut Rng, sizes: &[(Dim, Dim)]) -> Type {
-    let dtypes = [
-        DType::F64,
-        DType::F64,
-        DType::F64,
-        DType::F64,
-        DType::F32,
-        DType::F16,
-        DType::I64,
-        DType::I32,
-        DType::Bool,
-    ];
+/// The types of inputs, as often as they shall occur.
+const DTYPES: [DType; 9] = [
+    DType::F64,
+    DType::F64,
+    DType::F64,
+    DType::F64,
+    DType::F32,
+    DType::F16,
+    DType::I64,
+    DType::I32,
+    DType::Bool,
+];
+
+fn input_type(rng: &mut Rng, dtypes: &[DType], sizes: &[(Dim, Dim)]) -> Type {
     let known = [Dim::size(1), Dim::size(2), Dim::size(3), sizes[0].0, sizes[1].0];
     let dims: Vec<Dim> = (0..rng.below(4)).map(|_| *rng.pick(&known)).collect();
-    Type::new(*rng.pick(&dtypes), &dims).expect("few axes")
+    Type::new(*rng.pick(dtypes), &dims).expect("few axes")
 }
 
 fn input_value(rng: &mut Rng, ty: &Type, sizes: &[(Dim, Dim)]) -> Tensor {

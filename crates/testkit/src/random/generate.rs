@@ -37,6 +37,8 @@ pub(super) struct Generator<'a> {
     rng: Rng,
     sizes: &'a [(Dim, Dim)],
     known: &'static KnownOps,
+    /// The ops that may be called; all of them, if nothing is said.
+    only: Option<&'a [&'a str]>,
 }
 
 /// What all cases are made from.
@@ -57,8 +59,8 @@ static KNOWN: LazyLock<KnownOps> = LazyLock::new(|| {
 });
 
 impl<'a> Generator<'a> {
-    pub fn new(rng: Rng, sizes: &'a [(Dim, Dim)]) -> Generator<'a> {
-        Generator { rng, sizes, known: &KNOWN }
+    pub fn new(rng: Rng, sizes: &'a [(Dim, Dim)], only: Option<&'a [&'a str]>) -> Generator<'a> {
+        Generator { rng, sizes, known: &KNOWN, only }
     }
 
     /// Up to so many steps; inside, control flow is nested so deep.
@@ -80,6 +82,9 @@ impl<'a> Generator<'a> {
     fn call(&mut self, pool: &mut Pool) -> Option<Step> {
         for _ in 0..MAX_TRIES {
             let op = self.rng.pick(&self.known.ops).clone();
+            if self.only.is_some_and(|only| !only.contains(&op.name())) {
+                continue;
+            }
             let n_inputs = match op.arity() {
                 Arity::Exactly(n) => n,
                 Arity::AtLeast(n) => n + self.rng.below(3),

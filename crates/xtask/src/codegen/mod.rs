@@ -5,6 +5,7 @@
 
 mod battery;
 mod families;
+mod header;
 mod layers;
 mod layout;
 mod methods;
@@ -46,6 +47,7 @@ pub fn generate(tree: &[Source]) -> Result<Vec<Source>, String> {
     ops.of_layers = stated.iter_mut().flat_map(|file| std::mem::take(&mut file.choices)).collect();
     files.extend(python::classes(&ops, &stated)?);
     files.extend(rules::generate(tree)?);
+    files.extend(header::generate()?);
     Ok(files)
 }
 

@@ -236,6 +236,13 @@ fn two(w: &mut Writer, n: &Node<'_>, op: &str) -> Result<Vec<String>> {
 fn compared(w: &mut Writer, n: &Node<'_>, op: &str) -> Result<Vec<String>> {
     let types = n.types.iter().map(|ty| ty.dtype());
     let to = types.reduce(DType::promote).unwrap_or(DType::F32);
+    // Only floats can be infinite or no numbers, and bools have no order there.
+    let to = match op {
+        "Equal" => to,
+        "IsInf" | "IsNaN" if !to.is_float() => DType::F32,
+        _ if to.is_bool() => DType::I32,
+        _ => to,
+    };
     let parts: Vec<String> =
         n.inputs.iter().zip(&n.types).map(|(x, ty)| w.cast(x, ty.dtype(), to)).collect();
     Ok(vec![w.op(op, &parts.iter().map(String::as_str).collect::<Vec<_>>())])

@@ -68,7 +68,8 @@ pub fn model(program: &Program, opset: i64, explicit: bool) -> Result<ModelProto
             return Err(Error::argument(format!("an input and an output are named `{name}`"))
                 .remedy("rename one: names are unique in an ONNX model"));
         }
-        writer.finish(from, name);
+        let from = writer.sequence(from)?;
+        writer.finish(&from, name);
         outputs.push(info(name, ty)?);
     }
     let mut assigned: Vec<(String, String)> = writer.assigned.clone().into_iter().collect();
@@ -120,6 +121,8 @@ pub struct Writer {
     sizes: Vec<(Dim, String, usize)>,
     /// Sizes that were taken out of values: tensors of one element.
     known_sizes: Vec<(Dim, String)>,
+    /// Lists that are not sequences yet.
+    lists: HashMap<String, lists::Form>,
     layer: String,
 }
 
@@ -164,6 +167,7 @@ impl Writer {
             taken: HashMap::new(),
             sizes: Vec::new(),
             known_sizes: Vec::new(),
+            lists: HashMap::new(),
             layer: String::new(),
         }
     }
@@ -392,6 +396,10 @@ impl Writer {
                 call.op.name()
             ))
             .remedy("docs/onnx.md lists the ops that can"));
+        };
+        let inputs = match table::knows_lists(call.op.name()) {
+            true => inputs,
+            false => inputs.iter().map(|name| self.sequence(name)).collect::<Result<_>>()?,
         };
         let types = block.input_types(call).into_iter().copied().collect();
         let outputs = block.output_types(call).to_vec();

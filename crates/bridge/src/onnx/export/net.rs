@@ -273,6 +273,14 @@ fn attention(w: &mut Writer, n: &Node<'_>) -> Result<Vec<String>> {
         let is_seen = w.op("LessOrEqual", &[&columns, &rows]);
         scores = w.op("Where", &[&is_seen, &scores, &far]);
     }
-    let shares = w.with("Softmax", &[&scores], vec![int("axis", -1)]);
+    let mut shares = w.with("Softmax", &[&scores], vec![int("axis", -1)]);
+    if n.inputs.len() > 3 {
+        // Where a mask leaves nothing to look at, the result is zero.
+        let axes = w.ints(&[-1])?;
+        let most = w.with("ReduceMax", &[&scores, &axes], vec![int("keepdims", 1)]);
+        let is_blind = w.op("Equal", &[&most, &far]);
+        let zero = w.number(0.0, dtype)?;
+        shares = w.op("Where", &[&is_blind, &zero, &shares]);
+    }
     Ok(vec![w.op("MatMul", &[&shares, n.x(2)])])
 }

@@ -6,8 +6,16 @@ use super::table::Export;
 use super::{Node, Writer, int};
 
 pub const OPS: &[(&str, Export)] = &[
-    ("all", |w, n| of_bools(w, n, "ReduceMin")),
-    ("any", |w, n| of_bools(w, n, "ReduceMax")),
+    ("all", |w, n| {
+        let x = truth(w, n)?;
+        let not = w.op("Not", &[&x]);
+        let any = any_of(w, n, &not)?;
+        Ok(vec![w.op("Not", &[&any])])
+    }),
+    ("any", |w, n| {
+        let x = truth(w, n)?;
+        Ok(vec![any_of(w, n, &x)?])
+    }),
     ("argmax", |w, n| arg(w, n, "ArgMax")),
     ("argmin", |w, n| arg(w, n, "ArgMin")),
     ("argsort", |w, n| {
@@ -69,27 +77,39 @@ fn over_axes(w: &mut Writer, n: &Node<'_>, op: &str, x: &str) -> Result<String> 
     Ok(w.with(op, &[x, &axes], keepdims))
 }
 
-fn of_bools(w: &mut Writer, n: &Node<'_>, op: &str) -> Result<Vec<String>> {
-    let x = match n.types[0].dtype() {
-        DType::Bool => n.inputs[0].clone(),
-        own => {
-            let zero = w.number(0.0, own)?;
-            let is_zero = w.op("Equal", &[n.x(0), &zero]);
-            w.op("Not", &[&is_zero])
-        }
-    };
-    let x = w.cast(&x, DType::Bool, DType::I32);
-    let found = over_axes(w, n, op, &x)?;
-    Ok(vec![w.cast(&found, DType::I32, DType::Bool)])
+/// The first input as bools.
+fn truth(w: &mut Writer, n: &Node<'_>) -> Result<String> {
+    let own = n.types[0].dtype();
+    if own.is_bool() {
+        return Ok(n.inputs[0].clone());
+    }
+    let zero = w.number(0.0, own)?;
+    let is_zero = w.op("Equal", &[n.x(0), &zero]);
+    Ok(w.op("Not", &[&is_zero]))
+}
+
+/// Whether one of the bools is true; of none, none is.
+fn any_of(w: &mut Writer, n: &Node<'_>, x: &str) -> Result<String> {
+    let x = w.cast(x, DType::Bool, DType::I32);
+    let count = over_axes(w, n, "ReduceSum", &x)?;
+    Ok(w.cast(&count, DType::I32, DType::Bool))
 }
 
 fn arg(w: &mut Writer, n: &Node<'_>, op: &str) -> Result<Vec<String>> {
     let (axis, keepdims): (i64, bool) = (n.attr("axis")?, n.attr("keepdims")?);
-    Ok(vec![w.with(op, &[n.x(0)], vec![int("axis", axis), int("keepdims", keepdims.into())])])
+    let x = ordered(w, n);
+    Ok(vec![w.with(op, &[&x], vec![int("axis", axis), int("keepdims", keepdims.into())])])
 }
 
 fn top(w: &mut Writer, n: &Node<'_>, count: &str, axis: i64, largest: bool) -> Result<Vec<String>> {
     let attrs = vec![int("axis", axis), int("largest", largest.into()), int("sorted", 1)];
-    let found = w.several("TopK", &[n.x(0), count], attrs, 2);
+    let x = ordered(w, n);
+    let found = w.several("TopK", &[&x, count], attrs, 2);
     Ok(vec![found[1].clone()])
+}
+
+/// The first input as elements of which ONNX knows the order: bools as integers.
+fn ordered(w: &mut Writer, n: &Node<'_>) -> String {
+    let own = n.types[0].dtype();
+    w.cast(n.x(0), own, if own.is_bool() { DType::I32 } else { own })
 }

@@ -3,7 +3,7 @@
 use fluvial_core::{DType, Dim, Error, Result, Tensor, Type};
 
 use super::table::Export;
-use super::{Writer, int, ints};
+use super::{Node, Writer, int, ints};
 
 pub const OPS: &[(&str, Export)] = &[
     ("arange", |w, n| {
@@ -106,17 +106,48 @@ pub const OPS: &[(&str, Export)] = &[
         let attrs = if has_none { vec![int("allowzero", 1)] } else { vec![] };
         Ok(vec![w.with("Reshape", &[n.x(0), &sizes], attrs)])
     }),
-    ("slice", |w, n| {
-        let (axis, step): (i64, i64) = (n.attr("axis")?, n.attr("step")?);
-        let (start, stop): (Option<i64>, Option<i64>) = (n.attr("start")?, n.attr("stop")?);
-        let (first, last) = if step > 0 { (0, i64::MAX) } else { (-1, i64::MIN + 1) };
-        let start = w.ints(&[start.unwrap_or(first)])?;
-        let stop = w.ints(&[stop.unwrap_or(last)])?;
-        let (axes, steps) = (w.ints(&[axis])?, w.ints(&[step])?);
-        Ok(vec![w.op("Slice", &[n.x(0), &start, &stop, &axes, &steps])])
-    }),
+    ("slice", slice),
     ("zeros_like", |w, n| filled(w, 0.0, n.out().dtype(), n.out().dims())),
 ];
+
+/// Positions before the first element end a slice here; there they are the first one, if the slice goes backwards.
+fn slice(w: &mut Writer, n: &Node<'_>) -> Result<Vec<String>> {
+    let (axis, step): (i64, i64) = (n.attr("axis")?, n.attr("step")?);
+    let (start, stop): (Option<i64>, Option<i64>) = (n.attr("start")?, n.attr("stop")?);
+    if step > 0 {
+        let (start, stop) = (start.unwrap_or(0), stop.unwrap_or(i64::MAX));
+        return Ok(vec![cut(w, n.x(0), axis, [start, stop, step])?]);
+    }
+    let at = if axis < 0 { axis + n.types[0].rank() as i64 } else { axis };
+    let (size, count) = (n.types[0].dim(at as usize).value(), n.out().dim(at as usize).value());
+    let is_before = start.is_some_and(|start| match size {
+        Some(size) => start < -(size as i64),
+        None => start < -1,
+    });
+    let whole = [start.unwrap_or(-1), stop.unwrap_or(i64::MIN + 1), step];
+    match (count, is_before) {
+        (Some(0), _) => Ok(vec![cut(w, n.x(0), axis, [0, 0, 1])?]),
+        (_, false) => Ok(vec![cut(w, n.x(0), axis, whole)?]),
+        // What lies between, and that from its end.
+        (_, true) => {
+            let behind = |place: Option<i64>, none: i64| match place {
+                Some(-1) => i64::MAX,
+                Some(place) => place + 1,
+                None => none,
+            };
+            let ends = [behind(stop, 0), behind(start, i64::MAX), 1];
+            let between = cut(w, n.x(0), axis, ends)?;
+            Ok(vec![cut(w, &between, axis, [-1, i64::MIN + 1, step])?])
+        }
+    }
+}
+
+/// The elements from one position to another, so far apart.
+pub fn cut(w: &mut Writer, x: &str, axis: i64, [start, stop, step]: [i64; 3]) -> Result<String> {
+    let (start, stop) = (w.ints(&[start])?, w.ints(&[stop])?);
+    let (axes, steps) = (w.ints(&[axis])?, w.ints(&[step])?);
+    Ok(w.op("Slice", &[x, &start, &stop, &axes, &steps]))
+}
 
 /// The numbers 0, 1, 2, …, so many.
 pub fn counted(w: &mut Writer, size: Dim) -> Result<String> {

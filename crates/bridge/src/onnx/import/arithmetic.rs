@@ -26,10 +26,17 @@ pub const OPS: &[Entry] = &[
     Entry::one("BitShift", 11, bit_shift),
     Entry::one("BitwiseAnd", 18, |n| two(n, ops::bitwise_and)),
     Entry::one("BitwiseNot", 18, |n| ops::bitwise_not(&n.var(0)?)),
+    Entry::one("BitCast", 26, |n| {
+        let to = n.dtype("to")?.ok_or_else(|| n.refuse("it has no type `to`"))?;
+        ops::bitcast(&n.var(0)?, to)
+    })
+    .refuses("element types that we do not have"),
     Entry::one("BitwiseOr", 18, |n| two(n, ops::bitwise_or)),
     Entry::one("BitwiseXor", 18, |n| two(n, ops::bitwise_xor)),
     Entry::one("Cast", 1, cast).sizes(cast_sizes).refuses("element types that we do not have"),
-    Entry::one("CastLike", 15, |n| cast_to(&n.var(0)?, n.var(1)?.dtype())),
+    Entry::one("CastLike", 15, |n| {
+        cast_to(&n.var(0)?, n.var(1)?.dtype(), n.flag("saturate", true))
+    }),
     Entry::one("Ceil", 1, |n| ops::ceil(&n.var(0)?)).sizes(SAME),
     Entry::one("Clip", 1, clip),
     Entry::one("Cos", 7, |n| ops::cos(&n.var(0)?)),
@@ -201,13 +208,29 @@ fn bit_shift(n: &Node<'_>) -> Result<Var> {
 
 fn cast(n: &Node<'_>) -> Result<Var> {
     let to = n.dtype("to")?.ok_or_else(|| n.refuse("it has no type `to`"))?;
-    cast_to(&n.var(0)?, to)
+    cast_to(&n.var(0)?, to, n.flag("saturate", true))
 }
 
 /// Another element type. Floats become bools by comparison, and integers of 8 and 16 bits by way of wide
-/// ones, of which the low bits stay.
-pub fn cast_to(x: &Var, to: DType) -> Result<Var> {
+/// ones, of which the low bits stay. What a float of 8 bits cannot hold becomes its greatest number if
+/// `saturate`, and otherwise infinite, or NaN in a type without infinity.
+pub fn cast_to(x: &Var, to: DType, saturate: bool) -> Result<Var> {
     match to {
+        DType::F8E4M3 | DType::F8E5M2 => {
+            // Above the second number, the nearest one of as many bits would be too large.
+            let (most, beyond) =
+                if to == DType::F8E4M3 { (448.0, 464.0) } else { (57344.0, f64::INFINITY) };
+            let is_wide = x.dtype().is_float() && !x.dtype().is_stored();
+            let x = if is_wide { x.clone() } else { ops::cast(x, DType::F32)? };
+            let kept = match saturate {
+                true => ops::clip(&x, Some(-most), Some(most))?,
+                false => {
+                    let is_beyond = ops::gt(&ops::abs(&x)?, &x.literal(beyond))?;
+                    ops::where_(&is_beyond, &x.literal(f64::NAN), &x)?
+                }
+            };
+            ops::cast(&kept, to)
+        }
         DType::Bool if !x.dtype().is_bool() => ops::ne(x, &x.literal(0.0)),
         narrow if narrow.is_int() && narrow.size() < 4 && x.dtype().is_float() => {
             ops::cast(&ops::cast(x, DType::I64)?, to)

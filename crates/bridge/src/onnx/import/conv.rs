@@ -30,13 +30,16 @@ pub fn conv(n: &Node<'_>, x: &Var, weight: &Var, bias: Option<&Var>) -> Result<V
 
 /// How the windows of the convolution lie, and its groups.
 pub fn windows(n: &Node<'_>, x: &Var, weight: &Var) -> Result<(Windows, usize)> {
-    Ok((Windows::new(n, x, kernel_of(n, weight)?)?, groups(n)?))
+    // Only padding to the same size asks for the size of the kernel.
+    let is_same = n.string("auto_pad", "NOTSET").starts_with("SAME");
+    let kernel = kernel_of(n, weight, if is_same { None } else { Some(1) })?;
+    Ok((Windows::new(n, x, kernel)?, groups(n)?))
 }
 
 /// A convolution of each channel that sees no later elements, and the elements that the next call needs.
 fn causal_conv(n: &Node<'_>) -> Result<Vec<Val>> {
     let (x, weight, bias) = (n.var(0)?, n.var(1)?, n.opt(2)?);
-    let kernel = kernel_of(n, &weight)?;
+    let kernel = kernel_of(n, &weight, None)?;
     let (Some(channels), [width]) = (x.dims()[1].value(), &kernel[..]) else {
         return Err(n.refuse("its sizes are not known or do not fit"));
     };
@@ -63,17 +66,20 @@ fn groups(n: &Node<'_>) -> Result<usize> {
         .ok_or_else(|| n.refuse("`group` is not positive"))
 }
 
-fn kernel_of(n: &Node<'_>, weight: &Var) -> Result<Vec<usize>> {
-    let kernel: Option<Vec<usize>> = weight.dims().iter().skip(2).map(|dim| dim.value()).collect();
-    match kernel {
-        Some(kernel) if (1..=3).contains(&kernel.len()) => Ok(kernel),
-        _ => Err(n.refuse(format!("the weight {} has not one to three spatial axes", weight.ty()))),
+/// The sizes of a kernel; `open` stands for those that are not known.
+fn kernel_of(n: &Node<'_>, weight: &Var, open: Option<usize>) -> Result<Vec<usize>> {
+    let dims = weight.dims();
+    if !(3..=5).contains(&dims.len()) {
+        let what = format!("the weight {} has not one to three spatial axes", weight.ty());
+        return Err(n.refuse(what));
     }
+    let kernel: Option<Vec<usize>> = dims.iter().skip(2).map(|dim| dim.value().or(open)).collect();
+    kernel.ok_or_else(|| n.refuse(format!("the sizes of the kernel {} are open", weight.ty())))
 }
 
 fn conv_transpose(n: &Node<'_>) -> Result<Var> {
     let (x, weight, bias) = (n.var(0)?, n.var(1)?, n.opt(2)?);
-    let kernel = kernel_of(n, &weight)?;
+    let kernel = kernel_of(n, &weight, None)?;
     let axes = kernel.len();
     if x.rank() != axes + 2 {
         return Err(n.refuse(format!("{} has not {axes} spatial axes", x.ty())));

@@ -1,6 +1,6 @@
 //! Ops that take and write elements by position.
 
-use fluvial_core::{DType, Dim, Result, Var};
+use fluvial_core::{DType, Dim, Result, Var, Whole};
 use fluvial_ops::{self as ops, ScatterReduction};
 
 use super::node::{Node, front};
@@ -25,8 +25,8 @@ pub const OPS: &[Entry] = &[
     Entry::one("ScatterElements", 11, scatter_elements),
     Entry::one("ScatterND", 11, scatter_nd),
     Entry::one("TensorScatter", 24, tensor_scatter),
-    Entry::many("TopK", 1, top_k).refuses("a `k` that only the run knows"),
-    Entry::many("Unique", 11, unique).refuses("an axis"),
+    Entry::many("TopK", 1, top_k),
+    Entry::many("Unique", 11, unique),
 ];
 
 /// An input as positions.
@@ -210,40 +210,79 @@ fn tensor_scatter(n: &Node<'_>) -> Result<Var> {
 }
 
 fn top_k(n: &Node<'_>) -> Result<Vec<Val>> {
-    let x = n.var(0)?;
+    let (x, largest) = (n.var(0)?, n.flag("largest", true));
+    let axis = n.axis(-1, x.rank())?;
     let k = match n.opt_int("k") {
-        Some(k) => k,
-        None => n.known_ints(1)?.and_then(|k| k.first().copied()).unwrap_or(-1),
+        Some(k) => Whole::Number(k),
+        None => n.wholes(1)?.into_iter().next().ok_or_else(|| n.refuse("`k` is missing"))?,
     };
-    let k = usize::try_from(k).map_err(|_| n.refuse("`k` is negative"))?;
-    let (values, places) = ops::topk(&x, k, n.int("axis", -1), n.flag("largest", true))?;
-    Ok(vec![values.into(), places.into()])
+    if let Whole::Number(k) = k {
+        let k = usize::try_from(k).map_err(|_| n.refuse("`k` is negative"))?;
+        let (values, places) = ops::topk(&x, k, axis as i64, largest)?;
+        return Ok(vec![values.into(), places.into()]);
+    }
+    // An open number of elements are the first of all.
+    let (k, (values, places)) = (k.dim()?, ops::sort(&x, axis as i64, largest)?);
+    let first = |all: &Var| match k == x.dims()[axis] {
+        true => Ok(all.clone()),
+        false => ops::narrow(all, axis as i64, Dim::size(0), k),
+    };
+    Ok(vec![first(&values)?.into(), first(&places)?.into()])
 }
 
 fn unique(n: &Node<'_>) -> Result<Vec<Val>> {
     let x = n.var(0)?;
-    if n.attr("axis").is_some() && x.rank() != 1 {
-        return Err(n.refuse("an axis of a tensor with several"));
-    }
-    let x = ops::flatten(&x, 0, -1)?;
-    let (values, inverse, counts) = ops::unique(&x)?;
+    let axis = n.opt_int("axis").map(|axis| front(axis, x.rank())).transpose()?;
+    // Slices along an axis are compared as wholes: each is the number of its place among them.
+    let items = match axis {
+        Some(axis) if x.rank() > 1 => slice_ranks(&x, axis)?,
+        _ => ops::flatten(&x, 0, -1)?,
+    };
+    let (values, inverse, counts) = ops::unique(&items)?;
     let count = values.dims()[0];
     // Where each one occurs first: the least position of those that are it.
-    let places = ops::iota(x.dims()[0], DType::I64)?;
+    let places = ops::iota(items.dims()[0], DType::I64)?;
     let far = ops::full(&[count], i64::MAX as f64 / 4.0, DType::I64)?;
     let first = ops::index_reduce(&far, &inverse, &places, 0, ScatterReduction::Min)?;
-    if n.flag("sorted", true) {
-        return Ok(vec![values.into(), first.into(), inverse.into(), counts.into()]);
-    }
-    let order = ops::argsort(&first, 0, false)?;
-    let rank = ops::argsort(&order, 0, false)?;
-    let of = |x: &Var, index: &Var| ops::gather(x, index, 0);
-    Ok(vec![
-        of(&values, &order)?.into(),
-        of(&first, &order)?.into(),
-        of(&rank, &inverse)?.into(),
-        of(&counts, &order)?.into(),
-    ])
+    let (first, inverse, counts) = match n.flag("sorted", true) {
+        true => (first, inverse, counts),
+        false => {
+            let order = ops::argsort(&first, 0, false)?;
+            let rank = ops::argsort(&order, 0, false)?;
+            let of = |x: &Var, index: &Var| ops::gather(x, index, 0);
+            (of(&first, &order)?, of(&rank, &inverse)?, of(&counts, &order)?)
+        }
+    };
+    let chosen = match axis {
+        Some(axis) => ops::gather(&x, &first, axis as i64)?,
+        None => ops::gather(&items, &first, 0)?,
+    };
+    Ok(vec![chosen.into(), first.into(), inverse.into(), counts.into()])
+}
+
+/// By slice along an axis: how many different slices come before it, compared element by element.
+fn slice_ranks(x: &Var, axis: usize) -> Result<Var> {
+    let rows = ops::flatten(&ops::movedim(x, &[axis as i64], &[0])?, 1, -1)?;
+    let (count, width) = (rows.dims()[0], rows.dims()[1]);
+    // Sorting keeps the order of equal ones, so columns are sorted by from the last to the first.
+    let width = ops::dim_size(width, DType::I64)?;
+    let numbers = ops::iota(count, DType::I64)?;
+    let sorted = ops::while_loop(
+        &[&width, &numbers],
+        |v| ops::gt(&v[0], &Var::scalar(0i64)),
+        |v| {
+            let column = (&v[0] - 1.0).check()?;
+            let keys = ops::gather(&ops::gather(&rows, &column, 1)?, &v[1], 0)?;
+            let order = ops::gather(&v[1], &ops::argsort(&keys, 0, false)?, 0)?;
+            Ok(vec![column, order])
+        },
+    )?;
+    let order = &sorted[1];
+    let in_order = ops::gather(&rows, order, 0)?;
+    let before = ops::maximum(&(&numbers - 1.0).check()?, &Var::scalar(0i64))?;
+    let differs = ops::ne(&in_order, &ops::gather(&in_order, &before, 0)?)?;
+    let ranks = ops::cumsum(&ops::cast(&ops::any(&differs, &[1], false)?, DType::I64)?, 0)?;
+    ops::gather(&ranks, &ops::argsort(order, 0, false)?, 0)
 }
 
 /// Chooses boxes, the best first, that overlap none chosen before too much.

@@ -12,6 +12,7 @@ mod linalg;
 mod loss;
 mod microsoft;
 mod microsoft_attention;
+mod ml;
 mod node;
 mod norm;
 mod pool;

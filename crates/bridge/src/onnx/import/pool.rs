@@ -42,7 +42,7 @@ fn windows(n: &Node<'_>, x: &Var) -> Result<Windows> {
     }
     let mut windows = Windows::new(n, x, kernel)?;
     if n.flag("ceil_mode", false) {
-        windows.round_up(n, x)?;
+        windows.round_up(x)?;
     }
     Ok(windows)
 }

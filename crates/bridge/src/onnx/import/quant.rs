@@ -5,6 +5,7 @@ use fluvial_core::{DType, Dim, Result, Tensor, Var, bind, bind1};
 use fluvial_ops as ops;
 use fluvial_ops::quant::{ConvInteger, DynamicQuantizeLinear, MatmulInteger, QuantizeLinear};
 
+use super::arithmetic::cast_to;
 use super::conv::{conv, windows};
 use super::node::{Node, front};
 use super::table::Entry;
@@ -73,7 +74,11 @@ pub const OPS: &[Entry] = &[
         }
         let wide = DType::F32;
         let spread_scale = ops::cast(&spread(n, &scale, &x)?, wide)?;
-        let parts = ops::round(&ops::div(&ops::cast(&x, wide)?, &spread_scale)?)?;
+        let parts = ops::div(&ops::cast(&x, wide)?, &spread_scale)?;
+        if to.is_stored() {
+            return cast_to(&parts, to, n.flag("saturate", true));
+        }
+        let parts = ops::round(&parts)?;
         let zero = match zero {
             Some(zero) => ops::cast(&spread(n, &zero, &x)?, wide)?,
             None => parts.literal(0.0),

@@ -170,7 +170,7 @@ fn scaled(
     }
     match own.is_float() {
         true => ops::cast(&x, own),
-        false => super::arithmetic::cast_to(&x, own),
+        false => super::arithmetic::cast_to(&x, own, true),
     }
 }
 

@@ -63,7 +63,7 @@ fn mel_weights(n: &Node<'_>) -> Result<Var> {
     }
     let mel = |hertz: f64| 2595.0 * (1.0 + hertz / 700.0).log10();
     let (first, last) = (mel(low), mel(high));
-    let step = (last - first) / (bands as f64 + 1.0);
+    let step = (last - first) / (bands as f64 + 2.0);
     let bins: Vec<i64> = (0..bands + 2)
         .map(|i| {
             let hertz = 700.0 * (10f64.powf((first + step * i as f64) / 2595.0) - 1.0);

@@ -7,7 +7,7 @@ use super::sizes::Rule;
 use super::value::Val;
 use super::{
     activations, arithmetic, attention, control, conv, create, index, linalg, loss, microsoft,
-    microsoft_attention, norm, pool, quant, random, recurrent, reduce, resize, sequence, shape,
+    microsoft_attention, ml, norm, pool, quant, random, recurrent, reduce, resize, sequence, shape,
     signal, training,
 };
 
@@ -104,6 +104,7 @@ pub const TABLE: &[&[Entry]] = &[
     loss::OPS,
     microsoft::OPS,
     microsoft_attention::OPS,
+    ml::OPS,
     norm::OPS,
     pool::OPS,
     quant::OPS,

@@ -1,6 +1,6 @@
-//! Updates of optimizers, of the domain `ai.onnx.preview.training`.
+//! Updates of optimizers and gradients, of the domain `ai.onnx.preview.training`.
 
-use fluvial_core::{DType, Result, Var};
+use fluvial_core::{DType, Result, Var, grad};
 use fluvial_ops as ops;
 
 use super::node::Node;
@@ -42,6 +42,10 @@ pub const OPS: &[Entry] = &[
         })
     })
     .of(DOMAIN),
+    Entry::many("Gradient", 1, gradient)
+        .of(DOMAIN)
+        .never_folds()
+        .refuses("inputs that are other values than those of the graph"),
     Entry::many("Momentum", 1, |n| {
         let (alpha, beta) = (n.float("alpha", 0.0), n.float("beta", 0.0));
         let is_nesterov = n.string("mode", "standard") == "nesterov";
@@ -84,4 +88,19 @@ fn updated(
         }
     }
     Ok(kinds.into_iter().flatten().collect())
+}
+
+/// The slopes of a value of the graph with respect to others.
+fn gradient(n: &Node<'_>) -> Result<Vec<Val>> {
+    let names = [n.strings("xs"), n.strings("zs")].map(Option::unwrap_or_default).concat();
+    if names.iter().ne(&n.proto.input) {
+        return Err(n.refuse("its inputs are not the values that `xs` and `zs` name"));
+    }
+    let y = n.string("y", "");
+    let y = n.env.get(&y).ok_or_else(|| n.refuse(format!("the graph has no `{y}` before it")))?;
+    let wrt = (0..n.strings("xs").map_or(0, |xs| xs.len()))
+        .map(|i| n.var(i))
+        .collect::<Result<Vec<Var>>>()?;
+    let found = grad(&[&y.var()?], &wrt.iter().collect::<Vec<_>>())?;
+    Ok(found.into_iter().map(Val::from).collect())
 }

@@ -1,6 +1,6 @@
 //! How windows lie on spatial axes, for convolutions and pools.
 
-use fluvial_core::{Dim, Result, Var};
+use fluvial_core::{Dim, Error, Result, Var};
 use fluvial_ops::{self as ops, PadOptions};
 
 use super::node::Node;
@@ -73,10 +73,10 @@ impl Windows {
 
     /// Elements behind the axes, so that the last window is whole, where sizes are rounded up. Windows
     /// that would begin behind the elements are left out.
-    pub fn round_up(&mut self, n: &Node<'_>, x: &Var) -> Result<()> {
+    pub fn round_up(&mut self, x: &Var) -> Result<()> {
         for i in 0..self.kernel.len() {
             let Some(size) = x.dims()[i + 2].value() else {
-                return Err(n.refuse("`ceil_mode` needs spatial sizes that are known"));
+                return Err(Error::symbolic("`ceil_mode` needs spatial sizes that are known"));
             };
             let reach = (self.kernel[i] - 1) * self.dilation[i] + 1;
             let whole = size + self.before[i] + self.after[i];
