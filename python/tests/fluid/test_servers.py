@@ -38,7 +38,7 @@ def params(main, scope):
 OPTIMIZERS = {
     "sgd": lambda: fluid.optimizer.SGD(0.1),
     "adam": lambda: fluid.optimizer.Adam(0.05),
-    "momentum": lambda: fluid.optimizer.Momentum(0.1, 0.9),
+    "momentum": lambda: fluid.optimizer.Momentum(fluid.layers.exponential_decay(0.1, 2, 0.5), 0.9),
 }
 
 
