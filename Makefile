@@ -185,8 +185,7 @@ lint: style rustdoc ## style, links of rustdoc, and clippy with all warnings den
 # From its crate, which takes minutes to build, once; advisories need a network and are asked for by `cargo deny check`.
 TOOLS := $(abspath $(TARGET))/tools
 deny: $(TOOLS)/bin/cargo-deny ## check licences, sources and bans of dependencies (deny.toml)
-	cargo metadata --format-version 1 >/dev/null
-	$(TOOLS)/bin/cargo-deny --offline check licenses bans sources
+	$(TOOLS)/bin/cargo-deny check licenses bans sources
 
 $(TOOLS)/bin/cargo-deny:
 	cargo install --locked --quiet --root $(TOOLS) cargo-deny
