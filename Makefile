@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-python test-editors types test-random test-junk fuzz test-onnx test-export test-dist test-deep style lint parity bench bench-ops bench-models bench-micro bench-curves bench-kernels bench-debugger bench-peers golden vsix test-ide pictures-ide opinfo reference web test-web test-view pictures-view test-paddle test-openvino clean
+.PHONY: help build demo test test-rust test-python test-editors types test-random test-tasks test-junk fuzz test-onnx test-export test-dist test-deep style lint parity bench bench-ops bench-models bench-micro bench-curves bench-kernels bench-debugger bench-peers golden vsix test-ide pictures-ide opinfo reference web test-web test-view pictures-view test-paddle test-openvino clean
 
 PYTHON ?= python3
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -100,6 +100,9 @@ test-openvino: .venv-openvino/ready ## run the models of examples/models in Open
 
 test-export: ## export 1,000 random programs to C, compile them with gcc and compare (20 min)
 	FLUVIAL_EXPORT_CASES=1000 cargo nextest run -p fluvial-export --test random_programs
+
+test-tasks: ## random programs of tasks and channels, freely and by schedules (10000 seeds)
+	FLUVIAL_TASK_SEEDS=10000 cargo nextest run --workspace --exclude fluvial-py --test random_tasks
 
 # SEEDS and KINDS choose what is run: make test-random KINDS=c SEEDS=0:20000.
 SEEDS ?= 0:4000

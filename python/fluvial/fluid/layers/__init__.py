@@ -21,7 +21,7 @@ _MODULES = (
 )  # fmt: skip
 
 #: Modules with functions of variables.
-_VERBATIM = ("io", "sizes", "arrays", "control_flow", "recurrences", "learning_rate_scheduler")
+_VERBATIM = ("io", "sizes", "arrays", "control_flow", "parallel", "recurrences", "learning_rate_scheduler")
 
 __all__: list[str] = []
 
