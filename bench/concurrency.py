@@ -81,7 +81,7 @@ def mlp(seed):
 
 
 def trainings():
-    x, y = fl.uniform((256, 64), -1.0, 1.0), fl.uniform((256, 10), -1.0, 1.0)
+    x, y = fl.uniform("f32[256, 64]", -1.0, 1.0), fl.uniform("f32[256, 10]", -1.0, 1.0)
     steps = []
     for seed in range(8):
         net = mlp(seed)
