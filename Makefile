@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: rustdoc deny help build demo test test-rust test-python test-editors types test-random test-junk fuzz test-onnx test-export test-dist test-deep style lint parity bench bench-ops bench-models bench-micro bench-curves bench-kernels bench-debugger bench-peers golden vsix test-ide pictures-ide opinfo reference site release test-wheel bench-compare bench-counts web test-web test-view pictures-view test-paddle test-openvino test-node test-export-rust clean
+.PHONY: rustdoc deny help build demo test test-rust test-python test-editors types test-random test-junk fuzz test-onnx test-export test-dist test-deep style lint parity bench bench-ops bench-models bench-micro bench-curves bench-kernels bench-debugger bench-peers golden vsix test-ide pictures-ide opinfo reference site release test-wheel bench-compare bench-counts web test-web test-view pictures-view test-paddle test-openvino test-node test-export-rust test-tasks clean
 
 PYTHON ?= python3
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -123,6 +123,9 @@ test-export: ## export 1,000 random programs to C, compile them with gcc and com
 
 test-export-rust: .venv/ready ## export models as crates of Rust, build them and compare, with the package that test-python has installed (15 min)
 	PYTHONPATH=$(TARGET)/python .venv/bin/python python/tests/export_rust.py $(TARGET)/export_rust
+
+test-tasks: ## random programs of tasks and channels, freely and by schedules (10000 seeds)
+	FLUVIAL_TASK_SEEDS=10000 cargo nextest run --workspace --exclude fluvial-py --test random_tasks
 
 # SEEDS and KINDS choose what is run: make test-random KINDS=c SEEDS=0:20000.
 SEEDS ?= 0:4000

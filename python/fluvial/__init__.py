@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ._checkpoint import checkpoint
     from ._functional import functional_call
     from ._jacobians import hessian, jacfwd, jacrev
+    from ._parallel import parallel_for
     from ._precision import GradScaler, autocast
     from ._quantize import quantize
     from ._signal import (
@@ -33,6 +34,18 @@ if TYPE_CHECKING:
         istft,
         kaiser_window,
         stft,
+    )
+    from ._tasks import (
+        Channel,
+        Go,
+        Task,
+        channel_close,
+        channel_recv,
+        channel_send,
+        go,
+        channel_select,
+        make_channel,
+        timeout,
     )
     from ._torch import load_torch
     from ._transforms import jvp, value_and_grad, vjp
@@ -171,6 +184,17 @@ _LAZY = {
     "view": "._view",
     "vjp": "._transforms",
     "vmap": "._vmap",
+    "parallel_for": "._parallel",
+    "Channel": "._tasks",
+    "Go": "._tasks",
+    "Task": "._tasks",
+    "channel_close": "._tasks",
+    "channel_recv": "._tasks",
+    "channel_send": "._tasks",
+    "go": "._tasks",
+    "make_channel": "._tasks",
+    "channel_select": "._tasks",
+    "timeout": "._tasks",
 }
 
 
@@ -302,6 +326,17 @@ __all__ = [
     "export_view",
     "vjp",
     "vmap",
+    "parallel_for",
+    "Channel",
+    "Go",
+    "Task",
+    "channel_close",
+    "channel_recv",
+    "channel_send",
+    "go",
+    "make_channel",
+    "channel_select",
+    "timeout",
 ]
 __all__ += _ops.__all__
 __all__ += _array_api.__all__

@@ -24,6 +24,7 @@
 //! - [`block`], [`program`], `replay`: programs as data, and how a block is applied; [`rewrite`]: how it is
 //!   changed, [`form`]: what is found in it.
 //! - `cell` and [`state`]: what persists between steps, shared by both modes: values with identity, and their names.
+//! - [`tasks`]: what runs at the same time, and channels.
 //! - [`text`], [`proto`], [`verify`](mod@verify): programs as files, and their check.
 
 pub mod attrs;
@@ -60,6 +61,7 @@ pub mod state;
 pub mod step;
 pub mod structural;
 mod tape;
+pub mod tasks;
 pub mod text;
 mod trace;
 pub mod update;
@@ -88,7 +90,7 @@ pub use limits::{Limited, LimitedOutputs, Limits, limit_outputs};
 pub use linearize::{Ask, Linear, Residual, Reverse, linearize};
 pub use op::{
     Absorbed, Arity, Attributes, Blocks, CallByCall, Carries, Fault, Op, OpRef, Properties, Ranks,
-    Takes, Told, Types, Values, Weight, eval_by_over, inferred,
+    RunBlock, Takes, Told, Types, Values, Weight, Work, eval_by_over, inferred,
 };
 pub use options::PerAxis;
 pub use parametric::{Parametric, ParametricOp};
@@ -105,11 +107,13 @@ pub use sample::{Expect, Sample};
 pub use scope::{Guard, Mode, at, enable_grad, imperative, is_recording, mode, no_grad};
 pub use state::{Bound, State, StateGuard, assign_state, declare_state, read_state};
 pub use tape::HookHandle;
+pub use tasks::{Channel, World};
 pub use trace::{
     Closed, FaultHook, FreedBy, Gradients, LeafHooks, Runs, Traced, abort_block, begin_block,
     building_states, close, end_block, follows_lines, free_block, freed_behind, grad_of_run,
-    inputs_are_said, is_reached, known_value, leaf_input, new_symbols, note_value, on_fault,
-    outline, same_value, trace_block, trace_block_at, tracked_input, visit_calls_from,
+    hold_states, inputs_are_said, is_reached, known_value, leaf_input, new_symbols, note_value,
+    on_fault, outline, release_states, same_value, trace_block, trace_block_at, tracked_input,
+    visit_calls_from,
 };
 pub use update::{Place, update_in_place};
 pub use value::{List, Value};

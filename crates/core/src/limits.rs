@@ -1,10 +1,13 @@
 //! Limits of what runs, for hosts that run programs of others: time, trips of loops, memory; and of what single ops give.
 
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use fluvial_tensor::{Error, ErrorKind, Result, Type, memory};
+
+use crate::tasks;
 
 /// What a run may need at most; nothing is limited that is not given. Beyond a limit the run ends with an error, as
 /// one that is stopped does: of kind [`Memory`](ErrorKind::Memory), or [`Limit`](ErrorKind::Limit) for time and trips.
@@ -32,10 +35,12 @@ thread_local! {
     static ENTERED: RefCell<Vec<Entered>> = const { RefCell::new(Vec::new()) };
 }
 
+#[derive(Clone)]
 struct Entered {
     limits: Limits,
     began: Instant,
-    n_trips: u64,
+    /// Those of all threads that work for the run.
+    n_trips: Arc<AtomicU64>,
     /// When the memory of the process was looked at.
     looked: Option<Instant>,
 }
@@ -57,7 +62,8 @@ impl Limits {
     /// Limits what runs in this thread from now on, beside limits that are in force already. The limit of memory
     /// concerns tensors of all threads, since they share it.
     pub fn enter(self) -> Limited {
-        let entered = Entered { limits: self, began: Instant::now(), n_trips: 0, looked: None };
+        let entered =
+            Entered { limits: self, began: Instant::now(), n_trips: Arc::default(), looked: None };
         ENTERED.with_borrow_mut(|all| all.push(entered));
         ACTIVE.fetch_add(1, Ordering::Relaxed);
         let memory = self.memory.map(memory::limit_further);
@@ -73,6 +79,45 @@ impl Drop for Limited {
             memory::set_limit(Some(before).filter(|&bytes| bytes != u64::MAX));
         }
     }
+}
+
+/// The limits of a thread, for others that work for it.
+pub(crate) struct Carried {
+    entered: Vec<Entered>,
+    largest: u64,
+}
+
+/// The limits of this thread.
+pub(crate) fn carried() -> Carried {
+    let entered = ENTERED.with_borrow(Clone::clone);
+    Carried { entered, largest: LARGEST.get() }
+}
+
+impl Carried {
+    /// Lets them count in this thread, until the guard is dropped.
+    pub fn enter(&self) -> Carrying {
+        let entered = ENTERED.replace(self.entered.clone());
+        Carrying(Carried { entered, largest: LARGEST.replace(self.largest) })
+    }
+}
+
+/// Puts back what a thread had.
+#[must_use = "limits end with their guard"]
+pub(crate) struct Carrying(Carried);
+
+impl Drop for Carrying {
+    fn drop(&mut self) {
+        ENTERED.set(std::mem::take(&mut self.0.entered));
+        LARGEST.set(self.0.largest);
+    }
+}
+
+/// Makes all threads look from now on, or no longer, whether the run that they work for has been ended.
+pub(crate) fn alert(is_on: bool) {
+    match is_on {
+        true => ACTIVE.fetch_add(1, Ordering::Relaxed),
+        false => ACTIVE.fetch_sub(1, Ordering::Relaxed),
+    };
 }
 
 thread_local! {
@@ -133,14 +178,15 @@ pub(crate) fn is_any() -> bool {
 /// An error if a limit of this thread is reached, after so many further trips.
 #[cold]
 pub(crate) fn check(trips: u64) -> Result<()> {
+    tasks::check()?;
     ENTERED.with_borrow_mut(|all| all.iter_mut().try_for_each(|entered| entered.check(trips)))
 }
 
 impl Entered {
     fn check(&mut self, trips: u64) -> Result<()> {
         let Limits { memory, time, trips: most } = self.limits;
-        self.n_trips += trips;
-        if let Some(most) = most.filter(|&most| self.n_trips > most) {
+        let n_trips = self.n_trips.fetch_add(trips, Ordering::Relaxed) + trips;
+        if let Some(most) = most.filter(|&most| n_trips > most) {
             return Err(reached(format!("loops made {most} trips, which is the limit")));
         }
         if memory.is_none() && time.is_none() {

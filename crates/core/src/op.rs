@@ -19,6 +19,7 @@ use crate::interrupt;
 use crate::kernel::{Elements, Kernel};
 use crate::notes;
 use crate::rewrite::{NewValues, Rewrite};
+use crate::tasks::{self, Done, trips};
 use crate::value::Value;
 use crate::var::Var;
 
@@ -59,7 +60,25 @@ pub trait Blocks {
 
     /// Has to be called once the error of an `attempt` is not handed on.
     fn caught(&mut self) {}
+
+    /// Does `work` for each number below `n`, perhaps at the same time. `work` is given what runs the first block, once
+    /// or more often.
+    fn each(&mut self, n: usize, work: Work<'_>) -> Result<()> {
+        (0..n).try_for_each(|i| {
+            interrupt::before_trip()?;
+            work(i, &mut |args| self.run(0, args))
+        })
+    }
+
+    /// Starts a task that runs the first block.
+    fn spawn(&mut self, args: Values, done: Done) -> Result<()>;
 }
+
+/// What is done with the block of an op that does the same for many numbers.
+pub type Work<'a> = &'a (dyn Fn(usize, RunBlock<'_>) -> Result<()> + Sync);
+
+/// What runs the block.
+pub type RunBlock<'a> = &'a mut dyn FnMut(&[&Value]) -> Result<Vec<Value>>;
 
 /// What notes say: names and values.
 pub type Told<T> = Vec<(Arc<str>, T)>;
@@ -71,9 +90,26 @@ impl Blocks for CallByCall<'_> {
     fn run(&mut self, block: usize, args: &[&Value]) -> Result<Vec<Value>> {
         match self.0.get(block) {
             Some(block) => block.run(args),
-            None => Err(Error::internal("an op ran a block that it does not have")),
+            None => Err(no_block()),
         }
     }
+
+    fn each(&mut self, n: usize, work: Work<'_>) -> Result<()> {
+        let Some(block) = self.0.first() else { return Err(no_block()) };
+        trips::run(n, &|i| work(i, &mut |args| block.run(args)))
+    }
+
+    fn spawn(&mut self, args: Values, done: Done) -> Result<()> {
+        let Some(block) = self.0.first().map(|&block| block.clone()) else {
+            return Err(no_block());
+        };
+        tasks::spawn(done, move || block.run(&args.iter().collect::<Vec<_>>()))
+    }
+}
+
+#[cold]
+fn no_block() -> Error {
+    Error::internal("an op ran a block that it does not have")
 }
 
 /// Name and attributes of an op. Written by [`attributes!`](crate::attributes).
@@ -244,6 +280,17 @@ pub trait Op: Attributes {
     /// value of the loop's state (see [`Blocks::trip`]) is the position of the trip.
     fn reader(&self) -> Option<&str> {
         None
+    }
+
+    /// Whether it runs its blocks several times at once, so that they need more memory than once.
+    fn is_parallel(&self) -> bool {
+        false
+    }
+
+    /// Whether it has to do with tasks or channels: a run with such an op ends when no task can go on. It may wait, and is
+    /// told on which line.
+    fn is_of_tasks(&self) -> bool {
+        false
     }
 
     /// The number that all elements of the only output are, whatever the inputs.

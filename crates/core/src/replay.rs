@@ -173,8 +173,12 @@ impl Sizes {
     pub fn unify(&mut self, declared: &Type, found: &Type) -> Result<()> {
         let same_kind = declared.dtype() == found.dtype()
             && declared.rank() == found.rank()
-            && declared.lists() == found.lists();
+            && declared.lists() == found.lists()
+            && declared.is_channel() == found.is_channel();
         if !same_kind {
+            return Err(mismatch(declared, found));
+        }
+        if declared.is_channel() && declared != found {
             return Err(mismatch(declared, found));
         }
         if declared.is_list() {

@@ -1,8 +1,10 @@
-//! What flows along an edge of a program: a tensor, or a list of values.
+//! What flows along an edge of a program: a tensor, a list of values, or a channel.
 
 use std::sync::Arc;
 
 use fluvial_tensor::{Error, Result, Tensor, Type};
+
+use crate::tasks::Channel;
 
 /// A run-time value.
 #[derive(Clone, Debug)]
@@ -11,6 +13,8 @@ pub enum Value {
     Tensor(Tensor),
     /// A stack of values: the history of a loop.
     List(List),
+    /// Where tasks send values and receive them.
+    Channel(Channel),
 }
 
 impl Value {
@@ -20,6 +24,7 @@ impl Value {
         match self {
             Value::Tensor(tensor) => tensor.ty(),
             Value::List(list) => list.ty,
+            Value::Channel(channel) => channel.ty(),
         }
     }
 
@@ -28,7 +33,7 @@ impl Value {
     pub fn tensor(&self) -> Result<&Tensor> {
         match self {
             Value::Tensor(tensor) => Ok(tensor),
-            Value::List(_) => Err(Error::dtype(format!("expected a tensor, found {}", self.ty()))),
+            _ => Err(Error::dtype(format!("expected a tensor, found {}", self.ty()))),
         }
     }
 
@@ -36,17 +41,26 @@ impl Value {
     pub fn list(&self) -> Result<&List> {
         match self {
             Value::List(list) => Ok(list),
-            Value::Tensor(_) => Err(Error::dtype(format!("expected a list, found {}", self.ty()))),
+            _ => Err(Error::dtype(format!("expected a list, found {}", self.ty()))),
         }
     }
 
-    /// Whether both values have the same type and the same bits.
+    /// The channel, or an error if this is none.
+    pub fn channel(&self) -> Result<&Channel> {
+        match self {
+            Value::Channel(channel) => Ok(channel),
+            _ => Err(Error::dtype(format!("expected a channel, found {}", self.ty()))),
+        }
+    }
+
+    /// Whether both values have the same type and the same bits; a channel equals itself.
     pub fn bitwise_eq(&self, other: &Value) -> bool {
         match (self, other) {
             (Value::Tensor(a), Value::Tensor(b)) => a.bitwise_eq(b),
             (Value::List(a), Value::List(b)) => {
                 a.len() == b.len() && a.iter().zip(b.iter()).all(|(x, y)| x.bitwise_eq(y))
             }
+            (Value::Channel(a), Value::Channel(b)) => a.same(b),
             _ => false,
         }
     }
@@ -61,6 +75,12 @@ impl From<Tensor> for Value {
 impl From<List> for Value {
     fn from(list: List) -> Value {
         Value::List(list)
+    }
+}
+
+impl From<Channel> for Value {
+    fn from(channel: Channel) -> Value {
+        Value::Channel(channel)
     }
 }
 

@@ -361,6 +361,7 @@ impl fmt::Debug for Var {
             Repr::Value(value) => match value {
                 Value::Tensor(tensor) => write!(f, "{tensor:?}"),
                 Value::List(list) => write!(f, "{list:?}"),
+                Value::Channel(channel) => write!(f, "{channel:?}"),
             },
             Repr::Symbol(symbol) => write!(f, "%{} : {}", symbol.id, symbol.ty),
             Repr::Failed(error) => write!(f, "failed: {error}"),

@@ -64,6 +64,18 @@ fn one_by_one(n_tasks: usize, task: &(dyn Fn(usize) + Sync)) {
     }
 }
 
+/// Runs `f` with jobs of this thread done by itself: for threads that have work of their own beside one another.
+pub fn alone<R>(f: impl FnOnce() -> R) -> R {
+    struct Back(bool);
+    impl Drop for Back {
+        fn drop(&mut self) {
+            INSIDE.set(self.0);
+        }
+    }
+    let _back = Back(INSIDE.replace(true));
+    f()
+}
+
 /// How many threads kernels use, the caller's included. At first, one per core.
 pub fn count() -> usize {
     match COUNT.load(Ordering::Relaxed) {

@@ -40,6 +40,7 @@ pub use crate::control::checkpoint::checkpoint_of;
 pub use crate::control::cond::{cond, cond_of};
 pub use crate::control::for_each::{for_each, for_each_of};
 pub use crate::control::if_else::if_else;
+pub use crate::control::parallel_for::{parallel_for, parallel_for_of};
 pub use crate::control::raise_again::raise_again;
 pub use crate::control::scan::scan;
 pub use crate::control::while_loop::{while_loop, while_of};
@@ -190,6 +191,7 @@ pub use crate::random::normal::normal;
 pub use crate::random::permutation::permutation;
 pub use crate::random::randint::randint;
 pub use crate::random::rng_next::rng_next;
+pub use crate::random::rng_split::rng_split;
 pub use crate::random::rng_stream::rng_stream;
 pub use crate::random::truncated_normal::truncated_normal;
 pub use crate::random::uniform::uniform;
@@ -396,6 +398,7 @@ pub const OPS: &[OpDef] = &[
     crate::control::checkpoint::DEF,
     crate::control::cond::DEF,
     crate::control::for_each::DEF,
+    crate::control::parallel_for::DEF,
     crate::control::raise_again::DEF,
     crate::control::while_loop::DEF,
     crate::conv::conv_nd::DEF,
@@ -482,6 +485,7 @@ pub const OPS: &[OpDef] = &[
     crate::random::normal::DEF,
     crate::random::randint::DEF,
     crate::random::rng_next::DEF,
+    crate::random::rng_split::DEF,
     crate::random::rng_stream::DEF,
     crate::random::truncated_normal::DEF,
     crate::random::uniform::DEF,
@@ -549,6 +553,14 @@ pub const OPS: &[OpDef] = &[
     crate::sort::searchsorted::DEF,
     crate::sort::topk::DEF,
     crate::sort::unique::DEF,
+    crate::tasks::channel_close::DEF,
+    crate::tasks::channel_recv::DEF,
+    crate::tasks::channel_select::DEF,
+    crate::tasks::channel_send::DEF,
+    crate::tasks::channel_timer::DEF,
+    crate::tasks::go::DEF,
+    crate::tasks::make_channel::DEF,
+    crate::tasks::wait_task::DEF,
     crate::unary::abs::DEF,
     crate::unary::acos::DEF,
     crate::unary::acosh::DEF,
@@ -1827,6 +1839,11 @@ pub trait VarOps {
     /// The stream after one draw.
     #[track_caller]
     fn rng_next(&self) -> Result<Var>;
+
+    /// The stream that belongs to a number: it depends on `stream` and the number only, and has
+    /// nothing in common with those of other numbers.
+    #[track_caller]
+    fn rng_split(&self, number: &Var) -> Result<Var>;
 
     /// The stream that belongs to a name: it depends on the seed of `stream` and the name only.
     #[track_caller]
@@ -3755,6 +3772,10 @@ impl VarOps for Var {
 
     fn rng_next(&self) -> Result<Var> {
         crate::rng_next(self)
+    }
+
+    fn rng_split(&self, number: &Var) -> Result<Var> {
+        crate::rng_split(self, number)
     }
 
     fn rng_stream(&self, name: &str) -> Result<Var> {

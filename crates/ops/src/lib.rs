@@ -38,6 +38,7 @@ pub mod scans;
 pub mod sequence;
 pub mod shape;
 pub mod sort;
+pub mod tasks;
 pub mod unary;
 pub mod update;
 

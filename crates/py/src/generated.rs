@@ -5899,6 +5899,24 @@ fn rng_next(py: Python<'_>, stream: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     call::run(py, &[&stream], run).map(Tensor::new)
 }
 
+/// The stream that belongs to a number: it depends on `stream` and the number only, and has nothing in common with
+/// those of other numbers.
+///
+/// Args:
+///     stream: A tensor, a number or an array.
+///     number: A tensor, a number or an array.
+#[pyfunction]
+#[pyo3(signature = (stream, number))]
+fn rng_split(
+    py: Python<'_>,
+    stream: &Bound<'_, PyAny>,
+    number: &Bound<'_, PyAny>,
+) -> PyResult<Tensor> {
+    let [stream, number] = args::vars(py, [stream, number])?;
+    let run = || ops::rng_split(&stream, &number);
+    call::run(py, &[&stream, &number], run).map(Tensor::new)
+}
+
 /// The stream that belongs to a name: it depends on the seed of `stream` and the name only.
 ///
 /// Args:
@@ -8208,6 +8226,7 @@ pub const METHODS: &[&str] = &[
     "right_shift",
     "rms_norm",
     "rng_next",
+    "rng_split",
     "rng_stream",
     "rnn",
     "rnn_cell",
@@ -8938,6 +8957,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(right_shift, module)?)?;
     module.add_function(wrap_pyfunction!(rms_norm, module)?)?;
     module.add_function(wrap_pyfunction!(rng_next, module)?)?;
+    module.add_function(wrap_pyfunction!(rng_split, module)?)?;
     module.add_function(wrap_pyfunction!(rng_stream, module)?)?;
     module.add_function(wrap_pyfunction!(rnn, module)?)?;
     module.add_function(wrap_pyfunction!(rnn_cell, module)?)?;

@@ -54,6 +54,7 @@ mod show;
 mod sizes;
 mod state;
 mod stated;
+mod tasks;
 mod tensor;
 mod trace;
 mod types;
@@ -92,6 +93,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     profile::register(module)?;
     trace::register(module)?;
     blocks::register(module)?;
+    tasks::register(module)?;
     precision::register(module)?;
     number::register(module)?;
     failing::register(module)?;

@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 use fluvial_compile::{Compiled, Options, compile, pipeline};
 use fluvial_core::structural::Assign;
 use fluvial_core::{
-    Bound, Cache, Call, Error, Program, Result, Role, Sizes, State, Tensor, Value, imperative,
-    no_grad, scope, step, step::Turn,
+    Block, Bound, Cache, Call, Error, Program, Result, Role, Sizes, State, Tensor, Value,
+    imperative, no_grad, scope, step, step::Turn, tasks,
 };
 use smallvec::{SmallVec, smallvec};
 
@@ -57,6 +57,8 @@ struct Shared {
     leaves_parameters: bool,
     /// The states that a run assigns.
     assigned: Vec<Arc<str>>,
+    /// Whether a run may start tasks.
+    has_tasks: bool,
 }
 
 /// The inputs in order.
@@ -98,6 +100,7 @@ impl Executor {
             derivatives: OnceLock::new(),
             leaves_parameters: leaves_parameters(program),
             assigned: compiled_assigns,
+            has_tasks: has_tasks(&program.main),
         };
         Ok(Executor { shared: Arc::new(shared), state })
     }
@@ -220,7 +223,7 @@ impl Executor {
         }
         let pause = Pause::default().may_attach(T::IS_NOBODY);
         let run = Run { state, observer, pause: &pause, depth: 0, readers: 0 };
-        let done = plan.run(inputs.into_iter(), &Sizes::default(), run);
+        let done = self.to_the_end(|| plan.run(inputs.into_iter(), &Sizes::default(), run));
         if done.is_err() {
             let (suspension, can_go_on) = pause.into_suspension();
             suspension.save_states(&plan, state)?;
@@ -229,6 +232,15 @@ impl Executor {
             }
         }
         done
+    }
+
+    /// Runs the main block, and then what tasks still have to do.
+    #[inline]
+    fn to_the_end<R>(&self, run: impl FnOnce() -> Result<R>) -> Result<R> {
+        match self.shared.has_tasks {
+            false => run(),
+            true => tasks::run(run),
+        }
     }
 
     /// Waits until no other thread runs what assigns the same states, so that no update is lost.
@@ -342,7 +354,7 @@ impl Executor {
         let _scope = (imperative(), no_grad(), state.enter());
         let _turn = self.turn()?;
         let pause = Pause::new(Some(wanted), suspension).may_attach(may_attach);
-        let done = match observer {
+        let done = self.to_the_end(|| match observer {
             Some(observer) => {
                 go(plan, inputs, Run { state, observer, pause: &pause, depth: 0, readers: 0 })
             }
@@ -351,7 +363,7 @@ impl Executor {
                 inputs,
                 Run { state, observer: Nobody, pause: &pause, depth: 0, readers: 0 },
             ),
-        };
+        });
         match done {
             Ok(values) => Ok(Ended::Done(values)),
             Err(error) => {
@@ -412,6 +424,12 @@ impl Executor {
     pub fn plan_for(&self, feeds: &[(&str, Tensor)]) -> Result<Arc<Plan>> {
         self.plan(&self.in_order(feeds)?, &[])
     }
+}
+
+/// Whether a call of the block, or of one inside, has to do with tasks.
+pub(crate) fn has_tasks(block: &Block) -> bool {
+    let inside = |call: &Call| call.op.blocks().iter().any(|block| has_tasks(block));
+    block.calls.iter().any(|call| call.op.is_of_tasks() || inside(call))
 }
 
 fn leaves_parameters(program: &Program) -> bool {

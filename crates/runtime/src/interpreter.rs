@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
-use fluvial_core::{Program, Result, State, Tensor, Var, imperative, no_grad, scope, verify};
+use fluvial_core::{
+    Program, Result, State, Tensor, Var, imperative, no_grad, scope, tasks, verify,
+};
 
+use crate::executor::has_tasks;
 use crate::feeds;
 
 /// Runs a program on a state scope. Clones share the program; `run` may be called from several
@@ -44,7 +47,11 @@ impl Interpreter {
         let inputs = feeds::in_order(&self.program, feeds).map_err(|error| error.at(loc))?;
         let inputs: Vec<Var> = inputs.into_iter().map(|tensor| Var::new(tensor.clone())).collect();
         let _scope = (imperative(), no_grad(), self.state.enter());
-        let outputs = self.program.apply(&inputs.iter().collect::<Vec<_>>())?;
+        let apply = || self.program.apply(&inputs.iter().collect::<Vec<_>>());
+        let outputs = match has_tasks(&self.program.main) {
+            false => apply()?,
+            true => tasks::run(apply)?,
+        };
         outputs.iter().map(|output| output.tensor().cloned()).collect()
     }
 }

@@ -99,6 +99,8 @@ enum Kind {
     Open { attributes: bool },
     /// An op that runs blocks.
     Blocks(Vec<Body>),
+    /// An op that may wait for other tasks, and has to know its line.
+    Waits,
     /// A read of a state.
     Read(Arc<str>),
     /// An assignment of a state.
@@ -223,6 +225,9 @@ fn kind(
     if !blocks.is_empty() {
         let bodies = blocks.iter().map(|block| Body::new(block, call));
         return Ok(Kind::Blocks(bodies.collect::<Result<_>>()?));
+    }
+    if call.op.is_of_tasks() {
+        return Ok(Kind::Waits);
     }
     let attributes = block.is_symbolic() && call.op.attrs().is_symbolic();
     let is_open = attributes || types.iter().any(Type::is_symbolic);

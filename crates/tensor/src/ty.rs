@@ -1,4 +1,4 @@
-//! Tensor types: element type and sizes, possibly symbolic, possibly inside lists.
+//! Tensor types: element type and sizes, possibly symbolic, possibly inside lists; and channels of such.
 
 use crate::dim::Dim;
 use crate::dtype::DType;
@@ -12,19 +12,21 @@ pub const MAX_RANK: usize = 8;
 /// The deepest nesting of lists.
 const MAX_LISTS: u8 = 250;
 
-/// The type of a value: a tensor's dtype and sizes, or a list of such tensors.
+/// The type of a value: a tensor's dtype and sizes, a list of such tensors, or a channel of either.
 ///
 /// ```
 /// use fluvial_tensor::{DType, Dim, Type};
 /// let ty = Type::new(DType::F32, &[Dim::size(2), Dim::symbol("batch")?])?;
 /// assert_eq!(ty.to_string(), "f32[2, batch]");
 /// assert_eq!(Type::parse("list f32[2, batch]")?, ty.list_of()?);
+/// assert_eq!(ty.channel_of()?.to_string(), "chan f32[2, ?0]");
 /// # Ok::<(), fluvial_tensor::Error>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Type {
     dtype: DType,
     lists: u8,
+    is_channel: bool,
     rank: u8,
     /// Entries beyond `rank` are 0, so that comparing all of them compares the live ones.
     dims: [Dim; MAX_RANK],
@@ -50,13 +52,19 @@ impl Type {
     /// The type of a tensor that exists, from its sizes followed by zeros.
     #[inline]
     pub(crate) fn from_padded(dtype: DType, rank: usize, sizes: [usize; MAX_RANK]) -> Type {
-        Type { dtype, lists: 0, rank: rank as u8, dims: sizes.map(Dim::size_of_axis) }
+        Type {
+            dtype,
+            lists: 0,
+            is_channel: false,
+            rank: rank as u8,
+            dims: sizes.map(Dim::size_of_axis),
+        }
     }
 
     /// The type of a tensor without axes.
     #[inline]
     pub const fn scalar(dtype: DType) -> Type {
-        Type { dtype, lists: 0, rank: 0, dims: [Dim::size(0); MAX_RANK] }
+        Type { dtype, lists: 0, is_channel: false, rank: 0, dims: [Dim::size(0); MAX_RANK] }
     }
 
     /// The element type.
@@ -83,22 +91,28 @@ impl Type {
         self.lists
     }
 
-    /// Whether this is a list rather than a tensor.
+    /// Whether this is a list or a channel rather than a tensor.
     #[inline]
     pub fn is_list(&self) -> bool {
-        self.lists > 0
+        self.lists > 0 || self.is_channel
+    }
+
+    /// Whether this is a channel.
+    #[inline]
+    pub fn is_channel(&self) -> bool {
+        self.is_channel
     }
 
     /// Whether the dtype is a float, in a list or not.
     #[inline]
     pub fn is_float(&self) -> bool {
-        self.dtype.is_float()
+        self.dtype.is_float() && !self.is_channel
     }
 
-    /// Whether the numbers have gradients: floats and complex ones, in a list or not.
+    /// Whether the numbers have gradients: floats and complex ones, in a list or not. Messages have none.
     #[inline]
     pub fn is_inexact(&self) -> bool {
-        self.dtype.is_inexact()
+        self.dtype.is_inexact() && !self.is_channel
     }
 
     /// The size of axis `i`; 1 beyond the last axis, as in broadcasting.
@@ -130,6 +144,10 @@ impl Type {
 
     /// The type of a list of these; an error beyond 250 nested lists.
     pub fn list_of(mut self) -> Result<Type> {
+        if self.is_channel {
+            return Err(Error::argument("there are no lists of channels")
+                .remedy("give each channel a name of its own"));
+        }
         if self.lists >= MAX_LISTS {
             return Err(Error::argument(format!("lists can be nested {MAX_LISTS} deep at most")));
         }
@@ -137,10 +155,35 @@ impl Type {
         Ok(self)
     }
 
-    /// The type of a list's elements.
+    /// The type of a list's elements; nothing for other values.
     pub fn element(mut self) -> Option<Type> {
+        if self.is_channel {
+            return None;
+        }
         self.lists = self.lists.checked_sub(1)?;
         Some(self)
+    }
+
+    /// The type of a channel of these. Sizes that are symbols are open: each message may have others.
+    pub fn channel_of(mut self) -> Result<Type> {
+        if self.is_channel {
+            return Err(Error::argument("there are no channels of channels")
+                .remedy("make both channels before the tasks that use them"));
+        }
+        let mut count = 0;
+        for dim in &mut self.dims[..usize::from(self.rank)] {
+            if dim.is_symbolic() {
+                *dim = Dim::fresh(count);
+                count += 1;
+            }
+        }
+        self.is_channel = true;
+        Ok(self)
+    }
+
+    /// The type of a channel's messages; nothing for other values. Open sizes are [fresh](Dim::fresh).
+    pub fn message(mut self) -> Option<Type> {
+        std::mem::take(&mut self.is_channel).then_some(self)
     }
 
     /// The number of elements of a tensor, if all sizes are known and the product fits; none for
@@ -157,14 +200,17 @@ impl Type {
         self.dims().iter().map(|dim| dim.value()).collect()
     }
 
-    /// Whether any size is symbolic.
+    /// Whether any size is symbolic. Open sizes of a channel's messages are their own affair.
     pub fn is_symbolic(&self) -> bool {
-        self.dims().iter().any(|dim| dim.is_symbolic())
+        !self.is_channel && self.dims().iter().any(|dim| dim.is_symbolic())
     }
 
     /// Applies [`Dim::substitute`] to every size.
     pub fn substitute(&self, f: &dyn Fn(Dim) -> Option<Dim>) -> Result<Type> {
         let mut ty = *self;
+        if self.is_channel {
+            return Ok(ty);
+        }
         for dim in &mut ty.dims[..usize::from(self.rank)] {
             *dim = dim.substitute(f)?;
         }
@@ -176,6 +222,8 @@ impl Type {
         let malformed =
             |expected: &str| Error::parse(format!("type {text:?}: expected {expected}"));
         let (mut rest, mut lists) = (text.trim(), 0_usize);
+        let channel = rest.strip_prefix("chan").filter(|r| r.starts_with(' '));
+        rest = channel.map_or(rest, str::trim_start);
         while let Some(inner) = rest.strip_prefix("list").filter(|r| r.starts_with(' ')) {
             (rest, lists) = (inner.trim_start(), lists + 1);
         }
@@ -193,7 +241,7 @@ impl Type {
             return Err(malformed("fewer nested lists"));
         }
         ty.lists = lists as u8;
-        Ok(ty)
+        if channel.is_some() { ty.channel_of() } else { Ok(ty) }
     }
 }
 
@@ -215,6 +263,9 @@ pub(crate) fn numel(sizes: &[usize]) -> Option<usize> {
 
 impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_channel {
+            f.write_str("chan ")?;
+        }
         for _ in 0..self.lists {
             f.write_str("list ")?;
         }
@@ -253,6 +304,8 @@ mod tests {
             "f32[2, batch]",
             "list f32[2]",
             "list list bf16[(h - 3)//2 + 1, ?1]",
+            "chan f32[]",
+            "chan list f32[2, ?0]",
         ] {
             let ty = Type::parse(text).unwrap();
             assert_eq!(ty.to_string(), text);
@@ -304,6 +357,17 @@ mod tests {
         assert_eq!((list.is_list(), list.numel(), tensor.numel()), (true, None, Some(1)));
         let deepest = (0..250).try_fold(tensor, |ty, _| ty.list_of()).unwrap();
         assert!(deepest.list_of().is_err());
+    }
+
+    #[test]
+    fn channels_are_neither_tensors_nor_lists() {
+        let channel = Type::parse("chan f32[n, 2, m]").unwrap();
+        assert_eq!(channel.to_string(), "chan f32[?0, 2, ?1]");
+        assert!(channel.is_list() && channel.is_channel() && !channel.is_symbolic());
+        assert!(!channel.is_inexact() && channel.element().is_none() && channel.numel().is_none());
+        assert_eq!(channel.message().unwrap().to_string(), "f32[?0, 2, ?1]");
+        assert!(channel.channel_of().is_err() && channel.list_of().is_err());
+        assert!(Type::parse("chan chan f32[]").is_err() && Type::parse("list chan f32[]").is_err());
     }
 
     #[test]

@@ -139,6 +139,7 @@ pub fn show(value: &Value) -> String {
             let items: Vec<String> = list.iter().map(show).collect();
             format!("{} from the top: [{}]", value.ty(), items.join(", "))
         }
+        Value::Channel(channel) => format!("{channel:?}"),
     }
 }
 
@@ -156,6 +157,7 @@ pub fn flatten(value: &Value) -> Vec<f64> {
         }
         Value::Tensor(tensor) => tensor.to_f64s(),
         Value::List(list) => list.iter().flat_map(flatten).collect(),
+        Value::Channel(_) => Vec::new(),
     }
 }
 
@@ -172,6 +174,7 @@ pub fn unflatten(template: &Value, numbers: &mut impl Iterator<Item = f64>) -> R
             Tensor::from_f64s(tensor.dtype(), &own, tensor.dims()).map(Value::Tensor)
         }
         Value::List(list) => map_list(list, &mut |item| unflatten(item, numbers)),
+        Value::Channel(_) => Ok(template.clone()),
     }
 }
 
@@ -180,6 +183,7 @@ pub fn map_tensors(value: &Value, f: &mut dyn FnMut(&Tensor) -> Result<Tensor>) 
     match value {
         Value::Tensor(tensor) => f(tensor).map(Value::Tensor),
         Value::List(list) => map_list(list, &mut |item| map_tensors(item, f)),
+        Value::Channel(_) => Ok(value.clone()),
     }
 }
 

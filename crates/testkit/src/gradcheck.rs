@@ -74,6 +74,7 @@ pub fn energy(vars: &[Var], like: &[Value]) -> Result<Option<Var>> {
                 }
                 energy(&items, &list.iter().cloned().collect::<Vec<_>>())?
             }
+            Value::Channel(_) => None,
         };
         total = match (total, part) {
             (Some(total), Some(part)) => Some((total + part).check()?),

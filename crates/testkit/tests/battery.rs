@@ -273,6 +273,11 @@ fn control_for_each() {
 }
 
 #[test]
+fn control_parallel_for() {
+    check_op("parallel_for");
+}
+
+#[test]
 fn control_raise_again() {
     check_op("raise_again");
 }
@@ -703,6 +708,11 @@ fn random_rng_next() {
 }
 
 #[test]
+fn random_rng_split() {
+    check_op("rng_split");
+}
+
+#[test]
 fn random_rng_stream() {
     check_op("rng_stream");
 }
@@ -1035,6 +1045,46 @@ fn sort_top_positions() {
 #[test]
 fn sort_unique_positions() {
     check_op("unique_positions");
+}
+
+#[test]
+fn tasks_channel_close() {
+    check_op("channel_close");
+}
+
+#[test]
+fn tasks_channel_recv() {
+    check_op("channel_recv");
+}
+
+#[test]
+fn tasks_channel_select() {
+    check_op("channel_select");
+}
+
+#[test]
+fn tasks_channel_send() {
+    check_op("channel_send");
+}
+
+#[test]
+fn tasks_channel_timer() {
+    check_op("channel_timer");
+}
+
+#[test]
+fn tasks_go() {
+    check_op("go");
+}
+
+#[test]
+fn tasks_make_channel() {
+    check_op("make_channel");
+}
+
+#[test]
+fn tasks_wait_task() {
+    check_op("wait_task");
 }
 
 #[test]

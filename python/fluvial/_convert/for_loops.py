@@ -6,12 +6,13 @@ from typing import Any
 
 from .. import _core
 from .._reader import Iteration
+from .._tasks import Channel
 from .errors import log
 from .logic import any_of, negated, when
 from .loops import LONG, MAX_GUARDED, Loop
 from .paths import decided, is_decided, place_of
 from .regions import LOCAL, Meta
-from .sequences import sequence_of
+from .sequences import Messages, sequence_of
 from .trees import OPEN_SIZE, Tensor, is_tensor
 
 
@@ -117,6 +118,28 @@ class For(Loop):
         return self.sequence.length
 
 
+class ForChannel(For):
+    """`for` over a channel, in a program. What was received and whether there was anything are carried: each is asked for
+    once."""
+
+    received: list[Tensor] | None = None
+    following: list[Tensor] | None = None
+
+    def hidden(self) -> list[Tensor]:
+        if self.received is None:
+            self.received = self.sequence.start(0)
+        return self.received
+
+    def take_hidden(self, params: list[Tensor]) -> None:
+        super().take_hidden(params)
+        self.following = None
+
+    def next_hidden(self) -> list[Tensor]:
+        if self.following is None:
+            self.following = self.sequence.advance(self.position)
+        return self.following
+
+
 class ForReader(Loop):
     """`for` over a reader, in a program: one op, whose body takes what the reader gives."""
 
@@ -158,4 +181,6 @@ def for_loop(meta: Meta, iterable: Any) -> For | ForReader:
     """The state machine of a `for` over this."""
     if isinstance(iterable, Iteration) and _core.is_building():
         return ForReader(meta, iterable)
+    if type(iterable) is Channel and _core.is_building():
+        return ForChannel(meta, Messages(iterable))
     return For(meta, iterable)

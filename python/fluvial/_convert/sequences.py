@@ -8,6 +8,7 @@ from typing import Any
 from .. import _core
 from .._array_api.making import n_between
 from .._checks import must
+from .._tasks import Channel
 from .errors import Mismatch
 from .lists import TensorList, rows_of
 from .trees import OPEN_SIZE, Tensor, is_symbolic
@@ -236,6 +237,30 @@ class _Count(Sequence):
         made = _Count(first, length)
         made.plain = True
         return made
+
+
+class Messages(Sequence):
+    """What comes on a channel, until it is closed. The position is the message, and whether there is one."""
+
+    length = None
+
+    def __init__(self, channel: Channel) -> None:
+        self.channel = channel
+
+    def start(self, at: int) -> list[Tensor]:
+        return list(self.channel.recv())
+
+    def advance(self, position: list[Tensor]) -> list[Tensor]:
+        return list(self.channel.recv())
+
+    def more(self, position: list[Tensor]) -> Any:
+        return position[1]
+
+    def item(self, position: list[Tensor]) -> Any:
+        return position[0]
+
+    def decided(self, decide: Callable[[Any], Any]) -> Sequence:
+        raise Mismatch("only the run knows what comes on a channel")
 
 
 def sequence_of(value: Any) -> Sequence | None:

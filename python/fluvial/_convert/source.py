@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import threading
 import functools
 import os
 import sys
@@ -15,6 +16,10 @@ from .expressions import mark_tests
 from .original import futures, located
 from .regions import PACKAGE, Meta
 from .state import BUILD
+
+#: Held while source becomes a tree.
+PARSING = threading.Lock()
+
 
 #: Converted code by file and code object, which may be equal in two files: the code, and its table of
 #: control statements.
@@ -176,7 +181,10 @@ def _copy(node):
 def _tree(file: str, lines: tuple[str, ...]) -> dict[tuple[str, int], list]:
     """The functions of a file by name and first line, each with the class it stands in."""
     found: dict[tuple[str, int], list] = {}
-    _definitions(ast.parse("".join(lines), file), None, found)
+    # Python 3.11 cannot make trees in several threads at once.
+    with PARSING:
+        tree = ast.parse("".join(lines), file)
+    _definitions(tree, None, found)
     return found
 
 

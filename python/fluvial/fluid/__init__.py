@@ -35,6 +35,8 @@ from . import io
 from .io import load, load_program_state, save, set_program_state
 from .programs import load_inference_model, load_program
 from . import programs
+from . import concurrency
+from .concurrency import Go, Select, channel_close, channel_recv, channel_send, make_channel
 from . import average, dygraph_grad_clip, evaluator, metrics, nets, profiler, recordio_writer
 from . import compiler, parallel_executor, transpiler
 from .compiler import *

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
@@ -108,6 +108,8 @@ class Block:
         self._inputs: dict[str, Variable] = {}
         #: Variables of outer blocks that this one gave a value.
         self._written: dict[str, Variable] = {}
+        #: By the name of a variable that a task writes: what waits for the task.
+        self._awaited: dict[str, Callable[[], None]] = {}
 
     @property
     def parent(self) -> Block | None:
@@ -282,6 +284,8 @@ class Block:
         Args:
             var: A variable of this block or of an outer one.
         """
+        if self.program._has_tasks:
+            self._await(var.name)
         if isinstance(var, State):
             return var.read(self)
         if var.block is None:
@@ -298,6 +302,19 @@ class Block:
             found = self._values[var.name] = _as_input(label, outer)
             self._inputs[label] = var
         return found
+
+    def _await(self, name: str | None = None) -> None:
+        """Waits for the task that writes a variable, here or further out; without a name for all that this block has
+        started."""
+        if name is None:
+            while self._awaited:
+                next(iter(self._awaited.values()))()
+            return
+        block: Block | None = self
+        while block is not None:
+            if name in block._awaited:
+                block._awaited[name]()
+            block = block.parent
 
     def declare(self, name: str, sizes: Sequence[int], dtype: Any, lod_level: int, stop_gradient: bool = True) -> Variable:
         """A variable that is fed, once something reads it: what nothing reads need not be fed.
@@ -350,7 +367,7 @@ class Block:
             var: The variable.
         """
         tensor = self.raw(var)
-        if isinstance(tensor, _core.Tensor) and not tensor.type_text.startswith("list") and tensor.ndim == 0:
+        if isinstance(tensor, _core.Tensor) and not tensor.type_text.startswith(("list", "chan")) and tensor.ndim == 0:
             known = self._lifted.get(var.name)
             if known is None or known[0] is not tensor:
                 known = self._lifted[var.name] = (tensor, _core.reshape(tensor, (1,)))

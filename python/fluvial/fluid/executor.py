@@ -322,6 +322,7 @@ def _run(program: Program, feed: dict[str, Any], fetch: Sequence[Any], sides: An
 def _closed(program: Program, outputs: list[str]) -> tuple[Any, dict[str, tuple[Any, list[str]]]]:
     """The program of the core for a run, and how what is fetched is made of its outputs."""
     block = program.global_block()
+    block._await()
     tensors: dict[str, Any] = {}
     forms: dict[str, tuple[Any, list[str]]] = {}
     with block.building():

@@ -47,6 +47,8 @@ class Program:
         self._sparse: set[str] = set()
         #: Gradients of losses by name, for those that are fetched later.
         self._losses: list[Variable] = []
+        #: Whether a block has started a task.
+        self._has_tasks = False
         #: Names of what these gradients do not pass.
         self._no_grad: frozenset[str] = frozenset()
         #: Programs of the core that were made for runs, by what is fetched.
@@ -140,6 +142,7 @@ class Program:
     def _closed(self, names: Sequence[str] | None = None) -> Any:
         """The program of the core as it is now, with variables as outputs."""
         block = self.global_block()
+        block._await()
         if names is None:
             names = [
                 name for name, var in block.vars.items()

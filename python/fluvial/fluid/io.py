@@ -260,6 +260,7 @@ def save_inference_model(
     for name in (*fed, *names):
         if name not in block.vars:
             raise block_error(program, name)
+    block._await()
     tensors = program._parts(names)
     whole = block._core.snapshot(tensors).for_use(list(tensors))
     parts = {part for name in fed for part in _parts(block, name)}

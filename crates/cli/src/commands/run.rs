@@ -60,6 +60,9 @@ pub struct Run {
     /// ranks are parameter servers. Rank 0 shows and writes.
     #[arg(long, value_name = "HOW")]
     dist: Option<String>,
+    /// Run one task at a time, in an order that follows from the seed, 0 by default: so the run can be repeated exactly.
+    #[arg(long, value_name = "SEED", num_args = 0..=1, default_missing_value = "0")]
+    deterministic: Option<u64>,
     /// How many of the ranks are parameter servers; one by default.
     #[arg(long, value_name = "K", requires = "dist", value_parser = clap::value_parser!(u32).range(1..))]
     servers: Option<u32>,
@@ -128,7 +131,10 @@ impl Run {
         if self.mode == Mode::Interpreted {
             self.check_interpreted()?;
         }
-        let Some(strategy) = &self.dist else { return self.alone(out, &self.checkpoints, None) };
+        let alone = || self.alone(out, &self.checkpoints, None);
+        let Some(strategy) = &self.dist else {
+            return fluvial::core::tasks::with_schedule(self.deterministic, alone);
+        };
         let ranks = Ranks::join()?;
         let own = if ranks.is_first() { out.clone() } else { out.muted() };
         let status = match self.as_rank(&ranks, strategy, &own) {

@@ -140,7 +140,9 @@ impl<'a> Reader<'a> {
             });
         }
         let lists = 0..ty.lists.min(u8::MAX.into());
-        lists.fold(Type::new(dtype(ty.dtype)?, &dims), |ty, _| ty.and_then(Type::list_of))
+        let list = Type::new(dtype(ty.dtype)?, &dims);
+        let list = lists.fold(list, |ty, _| ty.and_then(Type::list_of));
+        if ty.channel { list.and_then(Type::channel_of) } else { list }
     }
 
     fn size(&mut self, text: u32) -> Result<Dim> {

@@ -60,7 +60,8 @@ impl Writer {
         }
         let sizes = ty.dims().iter().map(|dim| self.size(*dim)).collect();
         let dtype = dtype_number(ty.dtype()).into();
-        self.out.types.push(message::Type { dtype, sizes, lists: ty.lists().into() });
+        let (lists, channel) = (ty.lists().into(), ty.is_channel());
+        self.out.types.push(message::Type { dtype, sizes, lists, channel });
         let index = self.out.types.len() as u32;
         self.types.insert(*ty, index);
         index

@@ -60,6 +60,9 @@ pub struct Type {
     /// How many lists the tensors are inside of.
     #[prost(uint32, tag = "3")]
     pub lists: u32,
+    /// Whether it is a channel of these.
+    #[prost(bool, tag = "4")]
+    pub channel: bool,
 }
 /// The size of an axis.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

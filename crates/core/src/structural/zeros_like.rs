@@ -80,6 +80,7 @@ fn zeros(value: &Value) -> Result<Value> {
             let items = list.iter().map(zeros).collect::<Result<Vec<_>>>()?;
             List::from_bottom(list.element(), items.into_iter().rev()).map(Value::List)
         }
+        Value::Channel(_) => value.tensor().map(|_| value.clone()),
     }
 }
 

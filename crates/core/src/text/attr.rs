@@ -111,7 +111,7 @@ impl Parser<'_> {
 
     /// Whether a type, or a tensor, may begin with this word.
     pub(super) fn begins_type(word: &str) -> bool {
-        word == "list" || DType::parse(word).is_some()
+        matches!(word, "list" | "chan") || DType::parse(word).is_some()
     }
 
     /// A dtype, a type, or a tensor, which starts with its type.

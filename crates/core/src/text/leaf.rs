@@ -57,6 +57,10 @@ impl<'a> Parser<'a> {
     pub(super) fn type_from(&mut self, mut word: Spanned<'a>) -> Result<Type> {
         let start = word.start;
         let mut n_lists = 0;
+        let is_channel = word.token == Token::Word("chan");
+        if is_channel {
+            word = self.lexer.next()?;
+        }
         while word.token == Token::Word("list") {
             n_lists += 1;
             word = self.lexer.next()?;
@@ -83,7 +87,8 @@ impl<'a> Parser<'a> {
         }
         let tensor = Type::new(dtype, &dims);
         let list = (0..n_lists).fold(tensor, |ty, _| ty.and_then(Type::list_of));
-        list.map_err(|error| located(start, error))
+        let ty = if is_channel { list.and_then(Type::channel_of) } else { list };
+        ty.map_err(|error| located(start, error))
     }
 
     /// A plain or quoted name.

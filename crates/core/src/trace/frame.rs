@@ -57,6 +57,8 @@ pub(crate) struct Frame {
     pub freed: HashMap<(u64, usize), bool>,
     pub grads: BTreeMap<ValueId, Var>,
     pub n_fresh: u32,
+    /// The states that tasks started here assign and that have not been waited for, and the lines that started these.
+    pub held: Vec<(Arc<str>, Loc)>,
     /// The types of the outputs of the next call, where they are known.
     pub suggested: Option<SmallVec<[Type; 2]>>,
     /// Puts the thread's mode back when the frame is popped.
@@ -179,6 +181,7 @@ impl Frame {
             freed: HashMap::new(),
             grads: BTreeMap::new(),
             n_fresh: 0,
+            held: Vec::new(),
             suggested: None,
             guard: Some(guard),
         }

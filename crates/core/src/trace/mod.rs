@@ -30,11 +30,11 @@ pub use grads::{follows_lines, grad_of_run, inputs_are_said, leaf_input, tracked
 pub(crate) use history::Lost;
 pub use joins::Runs;
 pub use left::Gradients;
-pub use states::building_states;
 pub(crate) use states::{
     adopt_states, assign_cell, assign_symbolic, declare_cell, declare_symbolic, names_of,
     read_cell, read_symbolic, root,
 };
+pub use states::{building_states, hold_states, release_states};
 pub use versions::LeafHooks;
 pub(crate) use versions::{hooks_of, leaf_again};
 
@@ -128,7 +128,9 @@ fn end_block_at(loc: Loc, results: &[&Var]) -> Result<Traced> {
         ids.and_then(|ids| if is_nested { grads::flush().map(|()| ids) } else { Ok(ids) })
     };
     let frame = with_frames(Vec::pop).ok_or_else(nothing_is_built)?.leave();
-    Ok(Traced::new(frame, ids?))
+    let ids = ids?;
+    states::check_waited(&frame)?;
+    Ok(Traced::new(frame, ids))
 }
 
 /// Gives up the block opened last, for callers that met an exception of their own.

@@ -30,9 +30,50 @@ pub(crate) fn read_symbolic(name: &str) -> Result<Var> {
 }
 
 fn read_as(frames: &mut [Frame], name: &str, decl: &StateDecl, loc: Loc) -> Result<Var> {
+    check_held(frames, name, loc)?;
     let level = frames.len().checked_sub(1).ok_or_else(nothing_is_built)?;
     let id = value_at(frames, level, name, decl, loc)?;
     Ok(frames[level].var(id).into_recorded())
+}
+
+/// Keeps states, which a task assigns that was started on the line `loc`, from being read and assigned by others until
+/// it was waited for.
+pub fn hold_states(names: &[Arc<str>], loc: Loc) -> Result<()> {
+    with_frames(|frames| {
+        names.iter().try_for_each(|name| check_held(frames, name, loc))?;
+        let top = frames.last_mut().ok_or_else(nothing_is_built)?;
+        top.held.extend(names.iter().map(|name| (name.clone(), loc)));
+        Ok(())
+    })
+}
+
+/// The task was waited for.
+pub fn release_states<'a>(names: impl Iterator<Item = &'a Arc<str>>) {
+    with_frames(|frames| {
+        for name in names {
+            frames.iter_mut().for_each(|frame| frame.held.retain(|(held, _)| held != name));
+        }
+    });
+}
+
+/// An error if a task assigns the state, and was not waited for.
+fn check_held(frames: &[Frame], name: &str, loc: Loc) -> Result<()> {
+    let held = frames.iter().flat_map(|frame| &frame.held).find(|(held, _)| &**held == name);
+    held.map_or(Ok(()), |(name, started)| {
+        Err(Error::state(format!("the state `{name}` is assigned by a task that may still run"))
+            .note(format!("the task was started at {started}"))
+            .remedy("call `wait()` on the task first")
+            .at(loc))
+    })
+}
+
+/// An error if a block ends before a task that it has started, and that assigns a state, was waited for.
+pub(super) fn check_waited(frame: &Frame) -> Result<()> {
+    frame.held.first().map_or(Ok(()), |(name, started)| {
+        Err(Error::state(format!("a task assigns the state `{name}`, and nobody waits for it"))
+            .remedy("call `wait()` on the task, in the block that starts it")
+            .at(*started))
+    })
 }
 
 /// The value of a cell at this point of the block being built.
@@ -125,6 +166,7 @@ fn assign_as(name: &str, decl: &StateDecl, value: &Var, loc: Loc) -> Result<()> 
     let id = localise(value, loc)?;
     with_frames(|frames| {
         let level = frames.len().checked_sub(1).ok_or_else(nothing_is_built)?;
+        check_held(frames, name, loc)?;
         let ty = frames[level].types[id as usize];
         check_type(name, &decl.ty, &ty).map_err(|error| error.at(loc))?;
         let frame = &mut frames[level];

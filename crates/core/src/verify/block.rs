@@ -335,6 +335,10 @@ fn results_of(attr: &Attr, brought: &mut HashSet<Dim>) {
 }
 
 fn no_placeholder(ty: &Type) -> Result<()> {
+    // Open sizes of messages belong to no block.
+    if ty.is_channel() {
+        return Ok(());
+    }
     match ty.dims().iter().find(|dim| dim.is_symbolic() && has_placeholder(**dim)) {
         None => Ok(()),
         Some(dim) => Err(placeholder(*dim)),

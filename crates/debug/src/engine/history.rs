@@ -212,6 +212,7 @@ fn bytes_of(value: &Value) -> usize {
     match value {
         Value::Tensor(tensor) => tensor.numel() * tensor.dtype().size(),
         Value::List(list) => list.iter().map(bytes_of).sum(),
+        Value::Channel(_) => 0,
     }
 }
 
@@ -220,6 +221,7 @@ pub fn has_nan(value: &Value) -> bool {
     match value {
         Value::Tensor(tensor) => inspect::contains_nan(tensor),
         Value::List(list) => list.iter().any(has_nan),
+        Value::Channel(_) => false,
     }
 }
 
@@ -228,5 +230,6 @@ pub fn has_infinity(value: &Value) -> bool {
     match value {
         Value::Tensor(tensor) => inspect::contains_inf(tensor),
         Value::List(list) => list.iter().any(has_infinity),
+        Value::Channel(_) => false,
     }
 }

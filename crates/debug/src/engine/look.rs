@@ -176,6 +176,7 @@ impl Paused<'_, '_> {
                 let element = index.iter().try_fold(tensor.clone(), |row, &i| row.index(0, i))?;
                 Ok(element.into())
             }
+            (_, Value::Channel(_)) => Err(unknown(name)),
         }
     }
 

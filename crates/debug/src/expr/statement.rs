@@ -77,8 +77,8 @@ pub fn written(old: &Value, index: &[usize], new: Value) -> Result<Value> {
 fn replaced(old: &Value, index: &[Index], new: Value) -> Result<Value> {
     let (old, new) = match (old, new) {
         (Value::Tensor(old), Value::Tensor(new)) => (Var::new(old.clone()), Var::new(new)),
-        (Value::List(_), _) | (_, Value::List(_)) => {
-            return Err(Error::argument("lists cannot be set").remedy("set a tensor"));
+        _ => {
+            return Err(Error::argument("lists and channels cannot be set").remedy("set a tensor"));
         }
     };
     // Also an integer that narrower ones cannot hold.

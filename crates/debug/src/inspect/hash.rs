@@ -42,6 +42,7 @@ impl Hasher {
                     self.value(element);
                 }
             }
+            Value::Channel(channel) => self.bytes(format!("{channel:?}").as_bytes()),
         }
     }
 

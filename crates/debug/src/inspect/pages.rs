@@ -8,6 +8,7 @@ pub fn length(value: &Value) -> Option<usize> {
     match value {
         Value::Tensor(tensor) => tensor.dims().first().copied(),
         Value::List(list) => Some(list.len()),
+        Value::Channel(_) => None,
     }
 }
 
@@ -26,6 +27,7 @@ pub fn rows(value: &Value, start: usize, count: usize) -> Result<Vec<Value>> {
             found.reverse();
             Ok(found)
         }
+        Value::Channel(_) => Ok(Vec::new()),
     }
 }
 

@@ -136,6 +136,7 @@ fn each_tensor(value: &Value, f: &mut dyn FnMut(&Tensor)) -> Result<()> {
                 each_tensor(element, f)?;
             }
         }
+        Value::Channel(_) => {}
     }
     Ok(())
 }

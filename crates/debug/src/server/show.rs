@@ -22,6 +22,7 @@ pub fn summary(value: &Value, style: Style) -> String {
     let tensor = match value {
         Value::Tensor(tensor) => tensor,
         Value::List(list) => return format!("{list:?}"),
+        Value::Channel(channel) => return format!("{channel:?}"),
     };
     if tensor.rank() == 0 {
         return element(tensor, &[], style);
@@ -47,7 +48,7 @@ pub fn row(tensor: &Tensor, style: Style) -> String {
 pub fn text(value: &Value, style: Style, limit: usize) -> String {
     match value {
         Value::Tensor(tensor) => elements(tensor, style, limit / 8),
-        Value::List(_) => summary(value, style),
+        Value::List(_) | Value::Channel(_) => summary(value, style),
     }
 }
 

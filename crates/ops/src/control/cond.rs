@@ -287,7 +287,7 @@ impl Cond {
     }
 }
 
-pub(super) fn result_types(block: &Block, operands: &[&Type]) -> Result<Vec<Type>> {
+pub(crate) fn result_types(block: &Block, operands: &[&Type]) -> Result<Vec<Type>> {
     let mut sizes = Sizes::default();
     for (declared, found) in block.param_types().iter().zip(operands) {
         sizes.unify(declared, found)?;

@@ -155,6 +155,7 @@ fn place(mut number: usize, dims: &[usize]) -> Vec<usize> {
 fn shown(value: &Value, dims: &[usize], failing: &[usize]) -> Result<String> {
     let tensor = match value {
         Value::List(list) => return Ok(format!("{list:?}")),
+        Value::Channel(channel) => return Ok(format!("{channel:?}")),
         Value::Tensor(tensor) => tensor,
     };
     let head = first(tensor, SHOWN);

@@ -125,6 +125,7 @@ impl Print {
             (Value::Tensor(tensor), Some(most)) => first(tensor, most),
             (Value::Tensor(tensor), None) => format!("{tensor:?}"),
             (Value::List(list), _) => format!("{list:?}"),
+            (Value::Channel(channel), _) => format!("{channel:?}"),
         };
         let ty = value.ty().to_string();
         let shown = match (self.plain, shown.strip_prefix(&ty)) {

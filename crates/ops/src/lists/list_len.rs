@@ -24,7 +24,7 @@ impl Op for ListLen {
     }
 
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
-        match inputs[0].is_list() {
+        match inputs[0].element().is_some() {
             true => Ok(smallvec![Type::scalar(DType::I64)]),
             false => Err(Error::dtype(format!("expected a list, found {}", inputs[0]))),
         }

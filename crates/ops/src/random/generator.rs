@@ -76,8 +76,9 @@ pub(crate) fn draw() -> Result<Var> {
     }
 }
 
+/// The state that draws come from, which is there from now on.
 #[track_caller]
-fn rng_state() -> Result<Var> {
+pub(crate) fn rng_state() -> Result<Var> {
     declare_state(RNG, stream_type()?, Role::Random, || Var::of(&[0i64, 0], &[2]))
 }
 
@@ -103,8 +104,12 @@ pub struct Drawing {
 impl Drawing {
     /// Begins such a scope.
     pub fn from_seed(seed: i64) -> Result<Drawing> {
-        let stream = Var::of(&[seed, 0], &[2])?;
-        Ok(Drawing { former: LOCAL.replace(Some(stream)) })
+        Ok(Drawing::from_stream(Var::of(&[seed, 0], &[2])?))
+    }
+
+    /// Begins a scope whose draws come from this stream.
+    pub fn from_stream(stream: Var) -> Drawing {
+        Drawing { former: LOCAL.replace(Some(stream)) }
     }
 }
 

@@ -94,5 +94,6 @@ fn sum(value: &Value) -> Result<u32> {
             }
             checksum(&fluvial_core::Tensor::from_slice(&all, &[all.len()])?)
         }
+        Value::Channel(_) => Err(Error::argument("a channel has no checksum")),
     }
 }

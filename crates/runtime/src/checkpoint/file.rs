@@ -205,6 +205,8 @@ impl Writer {
                 self.n_lists += 1;
                 format!("l{}", self.n_lists - 1)
             }
+            // No run with channels is suspended; a reader would refuse it.
+            Value::Channel(_) => "channel".to_string(),
         }
     }
 

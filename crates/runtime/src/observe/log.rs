@@ -58,6 +58,7 @@ pub(crate) fn summary(value: &Value) -> String {
         }
         Value::Tensor(tensor) => format!("{}{}", tensor.ty(), range(tensor)),
         Value::List(list) => format!("{} of {}", value.ty(), list.len()),
+        Value::Channel(channel) => format!("{channel:?}"),
     }
 }
 

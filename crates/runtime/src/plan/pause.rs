@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use fluvial_core::{
-    Error, ErrorKind, Result, Sizes, State, Told, Value, ValueId, Values, interrupt,
+    Error, ErrorKind, Result, Sizes, State, Told, Value, ValueId, Values, interrupt, tasks,
 };
 
 use super::{Frame, Kind, Plan};
@@ -110,6 +110,10 @@ impl<'a> Pause<'a> {
     /// An error if a stop was asked for, before a step of the outermost block.
     pub fn before_step(&self) -> Result<()> {
         interrupt::check().inspect_err(|reason| {
+            // What tasks were doing is not known afterwards: it cannot be taken up again.
+            if tasks::in_run() {
+                return;
+            }
             let mut inner = self.inner.borrow_mut();
             (inner.is_suspending, inner.is_stop) = (true, true);
             inner.reason = Some(reason.clone());
@@ -128,6 +132,14 @@ impl<'a> Pause<'a> {
         let is_wanted = self.wanted.is_some_and(|wanted| wanted(&trip));
         let stopped = interrupt::before_trip().err();
         let is_attach = self.may_attach && attach::is_attached();
+        if (is_wanted || is_attach || stopped.is_some()) && tasks::in_run() {
+            if let Some(stopped) = stopped {
+                return Err(stopped);
+            }
+            return Err(Error::argument("a run with tasks cannot be suspended")
+                .remedy("run it without checkpoints, limits that suspend it, and the debugger")
+                .at(step.loc));
+        }
         if stopped.is_none() && !is_wanted && !is_attach {
             return Ok(());
         }

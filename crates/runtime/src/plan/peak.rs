@@ -96,7 +96,7 @@ impl Plan {
         }
         for step in &self.steps {
             is_open |= matches!(step.kind, Kind::Open { .. });
-            is_open |= step.types.iter().any(Type::is_list);
+            is_open |= step.types.iter().any(Type::is_list) || step.op.is_parallel();
             if let Kind::Blocks(bodies) = &step.kind {
                 let mut during = 0;
                 for body in bodies {

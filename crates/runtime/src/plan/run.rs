@@ -3,14 +3,14 @@
 use std::sync::{Arc, PoisonError};
 
 use fluvial_core::{
-    Blocks, Error, ErrorKind, Result, Sizes, State, Told, Type, Value, ValueId, Values, interrupt,
-    substitute_op,
+    Blocks, Error, ErrorKind, Result, Sizes, State, Told, Type, Value, ValueId, Values, Work,
+    interrupt, scope, substitute_op, tasks,
 };
 use fluvial_tensor::memory::Arena;
 use smallvec::{SmallVec, smallvec};
 
 use super::{Body, Frame, Kind, Level, MAX_FRAMES, Pause, Plan, PlanStep, Point, over};
-use crate::observe::{Live, PARTS, Step, Tell};
+use crate::observe::{Live, Nobody, PARTS, Step, Tell};
 
 /// What the steps of a run share.
 #[derive(Clone, Copy)]
@@ -311,6 +311,10 @@ fn perform<T: Tell>(
         Kind::Known => {
             arena.place(&step.places, || step.op.eval(inputs, &step.types)).map_err(explain)
         }
+        Kind::Waits => {
+            let _line = scope::at(step.loc);
+            step.op.eval(inputs, &step.types).map_err(explain)
+        }
         Kind::Read(state) => {
             let value = run.state.read(state).map_err(|error| error.at(step.loc))?;
             Ok(smallvec![value.value()?.clone()])
@@ -337,6 +341,7 @@ fn perform<T: Tell>(
         Kind::Blocks(bodies) => {
             let outs = step.types.iter().map(|ty| ty.substitute(&|symbol| sizes.get(symbol)));
             let outs: SmallVec<[Type; 4]> = outs.collect::<Result<_>>()?;
+            let _line = step.op.is_of_tasks().then(|| scope::at(step.loc));
             let readers = run.readers + usize::from(step.op.reader().is_some());
             let inner = Run { depth: run.depth + 1, readers, ..run };
             let mut machine = Machine { bodies, told, outer: sizes, run: inner, point, used: None };
@@ -452,6 +457,59 @@ impl<T: Tell> Blocks for Machine<'_, T> {
 
     fn caught(&mut self) {
         self.run.pause.forget();
+    }
+
+    fn each(&mut self, n: usize, work: Work<'_>) -> Result<()> {
+        let Some(body) = self.bodies.first() else {
+            return Err(Error::internal("an op ran a block that it does not have"));
+        };
+        let (outer, told, state, depth) = (self.outer, self.told, self.run.state, self.run.depth);
+        if T::IS_NOBODY {
+            // Which plan a trip follows depends on its sizes only, and plans have memory for several runs at once.
+            let trip = |args: &[&Value]| {
+                let sizes = body.sizes(outer, args.iter().map(|value| value.ty()))?;
+                let pause = Pause::default();
+                let run = Run { state, observer: Nobody, pause: &pause, depth, readers: 0 };
+                body.plan(&sizes)?.run(args.iter().map(|&value| value.clone()), &sizes, run)
+            };
+            return tasks::trips::run(n, &|i| work(i, &mut |args| trip(args)));
+        }
+        // Whoever watches sees trip after trip. They are not suspended: what has run cannot be told from what has not.
+        let observer = self.run.observer;
+        for i in 0..n {
+            interrupt::before_trip()?;
+            work(i, &mut |args| {
+                let sizes = body.sizes(outer, args.iter().map(|value| value.ty()))?;
+                let pause = Pause::default();
+                let run = Run { state, observer, pause: &pause, depth, readers: 0 };
+                observer.tell(|observer| observer.enter(told, 0, args))?;
+                let values = args.iter().map(|&value| value.clone());
+                let results = body.plan(&sizes)?.run(values, &sizes, run)?;
+                observer.tell(|observer| observer.leave(told, 0, &results))?;
+                Ok(results)
+            })?;
+        }
+        Ok(())
+    }
+
+    fn spawn(&mut self, args: Values, done: tasks::Done) -> Result<()> {
+        if !T::IS_NOBODY {
+            return Err(Error::argument(
+                "a run that is watched starts a task, which nobody would see",
+            )
+            .remedy("run it without the debugger, the profiler and other observers"));
+        }
+        let Some(body) = self.bodies.first() else {
+            return Err(Error::internal("an op ran a block that it does not have"));
+        };
+        let sizes = body.sizes(self.outer, args.iter().map(Value::ty))?;
+        let (plan, state) = (body.plan(&sizes)?, self.run.state.clone());
+        tasks::spawn(done, move || {
+            let _scope = state.enter();
+            let pause = Pause::default();
+            let run = Run { state: &state, observer: Nobody, pause: &pause, depth: 0, readers: 0 };
+            plan.run(args.into_iter(), &sizes, run)
+        })
     }
 }
 

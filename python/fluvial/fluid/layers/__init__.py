@@ -20,7 +20,9 @@ _MODULES = (
 )  # fmt: skip
 
 #: Modules with functions of variables.
-_VERBATIM = ("io", "_readers", "sizes", "arrays", "control_flow", "recurrences", "learning_rate_scheduler")
+_VERBATIM = (
+    "io", "_readers", "sizes", "arrays", "control_flow", "parallel", "recurrences", "learning_rate_scheduler",
+)  # fmt: skip
 
 __all__: list[str] = []
 

@@ -18,7 +18,7 @@ __all__ = ["Closed", "Guard", "element_of", "joined_branches", "lifted"]
 
 def lifted(tensor: Any) -> Any:
     """A value with at least one axis, as Fluid's have it."""
-    is_number = isinstance(tensor, _core.Tensor) and not tensor.type_text.startswith("list") and tensor.ndim == 0
+    is_number = isinstance(tensor, _core.Tensor) and not tensor.type_text.startswith(("list", "chan")) and tensor.ndim == 0
     return _core.reshape(tensor, (1,)) if is_number else tensor
 
 
@@ -66,6 +66,7 @@ class Closed:
     def __init__(self, block: Block, results: Sequence[Any] = ()) -> None:
         self.block = block
         _keep_persistent(block)
+        block._await()
         #: What it wrote of outer blocks, but for states.
         self.written = [var for var in block._written.values() if var.block is not block]
         with block.building():

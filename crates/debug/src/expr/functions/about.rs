@@ -56,6 +56,7 @@ fn tensor(arguments: &mut Arguments) -> Result<Var> {
         Value::Tensor(_) => Ok(x),
         Value::List(_) => Err(Error::argument("a list has no shape of its own")
             .remedy("ask for one of its elements: `xs[0].shape`, or for `len(xs)`")),
+        Value::Channel(_) => Err(Error::argument("a channel has no shape of its own")),
     }
 }
 

@@ -9,6 +9,7 @@ fn shown(value: &Value) -> String {
     match value {
         Value::Tensor(tensor) => format!("{tensor:?}"),
         Value::List(list) => format!("{list:?}"),
+        Value::Channel(channel) => format!("{channel:?}"),
     }
 }
 

@@ -1,0 +1,20 @@
+//! Tasks that run at the same time, and the channels by which they talk; with the meaning that they have in Go.
+//!
+//! A [`World`] is the tasks that can wake one another: those of one run of a program, or those of the lines of a
+//! process. One lock guards all of its channels, so that it is known at any time who waits for what: when every task
+//! waits, that is a deadlock, and an error that names each of them.
+//!
+//! - `world`: who is there, who waits, and what ends all of it.
+//! - `channel`: sending, receiving, closing, and waiting for one of several.
+//! - `run`: threads for tasks, and runs that have some.
+//! - [`trips`]: the trips of a loop that do not depend on one another.
+
+mod channel;
+mod run;
+pub mod trips;
+mod world;
+
+pub use channel::{Case, Chosen, channel, close, fits, recv, select, send, timer, wait, zero};
+pub(crate) use run::check;
+pub use run::{Done, Leave, announce, in_run, run, set_outsiders, spawn, take_part, tell_left};
+pub use world::{Channel, World, with_schedule};
