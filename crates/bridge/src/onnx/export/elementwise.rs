@@ -23,7 +23,7 @@ pub const OPS: &[(&str, Export)] = &[
         let to: DType = n.attr("dtype")?;
         Ok(vec![w.cast(n.x(0), n.types[0].dtype(), to)])
     }),
-    ("ceil", |w, n| one(w, n, "Ceil")),
+    ("ceil", |w, n| whole(w, n, "Ceil")),
     ("clip", |w, n| {
         let x = promoted(w, n).remove(0);
         let (low, high): (f64, f64) = (n.attr("low")?, n.attr("high")?);
@@ -73,7 +73,7 @@ pub const OPS: &[(&str, Export)] = &[
         let x = promoted(w, n).remove(0);
         Ok(vec![minus_one(w, &x, n.out().dtype())?])
     }),
-    ("floor", |w, n| one(w, n, "Floor")),
+    ("floor", |w, n| whole(w, n, "Floor")),
     ("floor_div", |w, n| {
         let parts = promoted(w, n);
         let dtype = n.out().dtype();
@@ -152,7 +152,7 @@ pub const OPS: &[(&str, Export)] = &[
         let whole = w.op("Mul", &[&whole, &parts[1]]);
         Ok(vec![w.op("Sub", &[&parts[0], &whole])])
     }),
-    ("round", |w, n| one(w, n, "Round")),
+    ("round", |w, n| whole(w, n, "Round")),
     ("rsqrt", |w, n| {
         let root = one(w, n, "Sqrt")?.remove(0);
         Ok(vec![w.op("Reciprocal", &[&root])])
@@ -225,6 +225,11 @@ fn promoted(w: &mut Writer, n: &Node<'_>) -> Vec<String> {
 fn one(w: &mut Writer, n: &Node<'_>, op: &str) -> Result<Vec<String>> {
     let x = promoted(w, n).remove(0);
     Ok(vec![w.op(op, &[&x])])
+}
+
+/// What makes floats whole; integers are.
+fn whole(w: &mut Writer, n: &Node<'_>, op: &str) -> Result<Vec<String>> {
+    if n.out().dtype().is_float() { one(w, n, op) } else { Ok(promoted(w, n)) }
 }
 
 fn two(w: &mut Writer, n: &Node<'_>, op: &str) -> Result<Vec<String>> {
