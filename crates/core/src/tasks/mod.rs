@@ -10,6 +10,7 @@
 //! - [`trips`]: the trips of a loop that do not depend on one another.
 
 mod channel;
+mod inner;
 mod run;
 pub mod trips;
 mod world;

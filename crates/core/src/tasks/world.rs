@@ -27,36 +27,36 @@ pub struct World {
 /// What the lock guards.
 pub(super) struct Inner {
     pub queues: BTreeMap<u64, Queue>,
-    next_queue: u64,
-    tasks: BTreeMap<u64, Task>,
-    next_task: u64,
+    pub(super) next_queue: u64,
+    pub(super) tasks: BTreeMap<u64, Task>,
+    pub(super) next_task: u64,
     /// How many tasks do not wait.
-    n_running: usize,
+    pub(super) n_running: usize,
     /// What has ended the world.
-    failed: Option<Error>,
+    pub(super) failed: Option<Error>,
     /// Whether one who was not started as a task has been told of it.
-    is_told: bool,
-    random: u64,
+    pub(super) is_told: bool,
+    pub(super) random: u64,
     /// Those that could go on, if only one task runs at a time.
-    ready: Option<Vec<u64>>,
+    pub(super) ready: Option<Vec<u64>>,
     /// See [`World`].
-    is_closed: bool,
+    pub(super) is_closed: bool,
     /// Seconds that have passed, if only one task runs at a time: time then passes when all wait.
-    passed: f64,
+    pub(super) passed: f64,
 }
 
 /// One who takes part.
-struct Task {
+pub(super) struct Task {
     /// Where it was started; the first one was not.
-    started: Option<Loc>,
-    wake: Arc<Condvar>,
+    pub(super) started: Option<Loc>,
+    pub(super) wake: Arc<Condvar>,
     /// What it waits for, and on which line.
-    waits: Option<(Loc, Vec<Awaited>)>,
+    pub(super) waits: Option<(Loc, Vec<Awaited>)>,
     /// What it has got; it goes on once it has its turn.
-    granted: Option<Granted>,
-    has_turn: bool,
+    pub(super) granted: Option<Granted>,
+    pub(super) has_turn: bool,
     /// When it goes on by itself.
-    due: Option<Due>,
+    pub(super) due: Option<Due>,
 }
 
 /// A moment: of the clock, or of the time that passes when all wait.
@@ -510,163 +510,6 @@ impl World {
     /// What tasks wait for: a line for each.
     pub fn waiting(&self) -> Vec<String> {
         self.lock().waiting()
-    }
-}
-
-impl Inner {
-    /// A number below `n`.
-    pub fn random_below(&mut self, n: usize) -> usize {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.random;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (((mixed ^ (mixed >> 31)) >> 33) as usize) % n.max(1)
-    }
-
-    /// The error that has ended the world, if one has; the task is told of it.
-    pub fn error(&mut self, task: u64) -> Result<()> {
-        let failed = self.failed.clone();
-        if failed.is_some() {
-            self.told(task);
-        }
-        failed.map_or(Ok(()), Err)
-    }
-
-    /// Notes that a task has been told of the error.
-    fn told(&mut self, task: u64) {
-        self.is_told |= self.tasks.get(&task).is_some_and(|task| task.started.is_none());
-        self.forget_told();
-    }
-
-    /// Lines go on after an error, once it was told and the tasks that it has ended are gone.
-    fn forget_told(&mut self) {
-        if !self.is_closed && self.is_told && self.tasks.values().all(|task| task.started.is_none())
-        {
-            (self.failed, self.is_told) = (None, false);
-        }
-    }
-
-    fn due(&self, seconds: f64) -> Due {
-        match &self.ready {
-            Some(_) => Due::Passed(self.passed + seconds),
-            None => Due::Clock(Instant::now() + Duration::from_secs_f64(seconds)),
-        }
-    }
-
-    /// Whether the moment is over.
-    pub fn is_over(&self, due: Due) -> bool {
-        match due {
-            Due::Clock(due) => Instant::now() >= due,
-            Due::Passed(due) => self.passed >= due,
-        }
-    }
-
-    /// Gives a waiting task what it waits for.
-    pub fn grant(&mut self, task: u64, granted: Granted) {
-        let Some(own) = self.tasks.get_mut(&task) else { return };
-        own.granted = Some(granted);
-        match &mut self.ready {
-            Some(ready) if self.n_running > 0 => ready.push(task),
-            _ => {
-                own.has_turn = true;
-                self.n_running += 1;
-                own.wake.notify_one();
-            }
-        }
-    }
-
-    /// Whether a task still waits, so that it can be given something.
-    pub fn is_waiting(&self, task: u64) -> bool {
-        self.tasks.get(&task).is_some_and(|own| own.waits.is_some() && own.granted.is_none())
-    }
-
-    /// A task that waited goes on with an error.
-    fn unblock(&mut self, task: u64) {
-        let Some(own) = self.tasks.get_mut(&task) else { return };
-        if !own.has_turn {
-            self.n_running += 1;
-        }
-        (own.waits, own.due, own.granted, own.has_turn) = (None, None, None, true);
-        self.queues.values_mut().for_each(|queue| {
-            queue.receivers.retain(|waiter| waiter.task != task);
-            queue.senders.retain(|waiter| waiter.task != task);
-        });
-    }
-
-    /// If only one task runs at a time, and none does: lets one go on that can. If none can, time passes.
-    fn pass_turn(&mut self) {
-        if self.n_running > 0 || self.failed.is_some() {
-            return;
-        }
-        let Some(ready) = &self.ready else { return };
-        if ready.is_empty() {
-            let due = |task: &Task| match task.due {
-                Some(Due::Passed(due)) => Some(due),
-                _ => None,
-            };
-            let next = self.tasks.iter().filter_map(|(number, task)| Some((due(task)?, *number)));
-            let next = next.min_by(|a, b| a.0.total_cmp(&b.0));
-            if let Some((due, task)) = next {
-                self.passed = self.passed.max(due);
-                self.grant(task, Granted::Time);
-            }
-            return;
-        }
-        let chosen = self.random_below(self.ready.as_ref().map_or(0, Vec::len));
-        let Some(ready) = &mut self.ready else { return };
-        let task = ready.remove(chosen);
-        if let Some(own) = self.tasks.get_mut(&task) {
-            own.has_turn = true;
-            self.n_running += 1;
-            own.wake.notify_one();
-        }
-    }
-
-    fn fail(&mut self, error: Error) {
-        if self.failed.is_none() {
-            self.failed = Some(error);
-            if self.is_closed {
-                limits::alert(true);
-            }
-        }
-        self.tasks.values().for_each(|task| task.wake.notify_all());
-    }
-
-    fn is_stuck(&self) -> bool {
-        self.n_running == 0
-            && self.ready.as_ref().is_none_or(Vec::is_empty)
-            && !self.tasks.is_empty()
-            && self.tasks.values().all(|task| task.waits.is_some() && task.granted.is_none())
-            && !self.tasks.values().any(|task| matches!(task.due, Some(Due::Clock(_))))
-    }
-
-    fn deadlock(&self) -> Error {
-        let first = self.tasks.values().find(|task| task.started.is_none());
-        let first = first.or(self.tasks.values().next());
-        let loc = first.and_then(|task| task.waits.as_ref()).map_or(Loc::Unknown, |waits| waits.0);
-        let mut error =
-            Error::new(ErrorKind::Argument, "deadlock: every task waits for another one");
-        for line in self.waiting() {
-            error = error.note(line);
-        }
-        error.remedy("let somebody send, receive or close the channels that are waited for").at(loc)
-    }
-
-    fn waiting(&self) -> Vec<String> {
-        let line = |task: &Task| {
-            let (loc, awaited) = task.waits.as_ref()?;
-            let who = match task.started {
-                None => "the main task".to_string(),
-                Some(started) => format!("the task started at {started}"),
-            };
-            let whats: Vec<String> = awaited.iter().map(Awaited::to_string).collect();
-            let what = match whats.is_empty() {
-                true => "waits for nothing, forever".to_string(),
-                false => whats.join(", or "),
-            };
-            Some(format!("{who} {what}, at {loc}"))
-        };
-        self.tasks.values().filter_map(line).collect()
     }
 }
 
