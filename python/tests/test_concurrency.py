@@ -281,6 +281,38 @@ def test_gradients_are_not_lost_in_messages():
     assert ch.recv()[0].item() == 4.0
 
 
+def test_gradients_in_programs_do_not_pass_messages_silently():
+    w = fl.tensor(3.0)
+
+    def by_message(w):
+        ch = fl.make_channel("f32[]", capacity=1)
+        ch.send(w * w)
+        y, _ = ch.recv()
+        return y * w
+
+    def by_task(w):
+        return fl.go(lambda: w * w).wait() * w
+
+    def detached(w):
+        ch = fl.make_channel("f32[]", capacity=1)
+        ch.send((w * w).detach())
+        y, _ = ch.recv()
+        return y * w
+
+    def within(w):
+        ch = fl.make_channel("f32[]", capacity=1)
+        with fl.no_grad():
+            ch.send(w * w)
+        y, _ = ch.recv()
+        return y * w
+
+    for lost in (by_message, by_task):
+        with pytest.raises(RuntimeError, match="carry no gradient"):
+            fl.function(fl.grad(lost))(w)
+    for kept in (detached, within):
+        assert fl.function(fl.grad(kept))(w).item() == fl.grad(kept)(w).item() == 9.0
+
+
 def test_states_of_tasks():
     a, b = fl.nn.Linear(2, 1), fl.nn.Linear(2, 1)
 

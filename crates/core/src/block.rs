@@ -116,6 +116,12 @@ pub(crate) struct Facts {
 }
 
 impl Block {
+    /// Whether a call of the block, or of one inside, has to do with tasks.
+    pub fn has_tasks(&self) -> bool {
+        let inside = |call: &Call| call.op.blocks().iter().any(|block| block.has_tasks());
+        self.calls.iter().any(|call| call.op.is_of_tasks() || inside(call))
+    }
+
     /// The types of the parameters.
     pub fn param_types(&self) -> &[Type] {
         self.types.get(..self.n_params).unwrap_or(&self.types)

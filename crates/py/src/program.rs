@@ -1,6 +1,7 @@
 //! Programs: building, running, files.
 
 mod building;
+mod notices;
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -8,12 +9,13 @@ use std::time::Duration;
 
 use fluvial::core::{self, Cache, Error, Program as CoreProgram, Registry, Result, Var};
 use fluvial::data::files;
-use fluvial::runtime::{Checkpoints, Notice};
+use fluvial::runtime::Checkpoints;
 use pyo3::basic::CompareOp;
-use pyo3::exceptions::{PyTypeError, PyUserWarning};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 
+use self::notices::warn;
 use crate::drafts::Open;
 use crate::executor::{self, Compiled, Donate, Report};
 use crate::state::State;
@@ -582,21 +584,6 @@ fn type_dict<'a, 'py>(
         dict.set_item(&**name, ty.to_string())?;
     }
     Ok(dict)
-}
-
-/// Tells of a checkpoint that is damaged or could not be written, as a warning.
-fn warn(notice: &Notice<'_>) {
-    if !notice.is_warning() {
-        return;
-    }
-    let text = std::ffi::CString::new(notice.to_string().replace('\0', " ")).unwrap_or_default();
-    Python::attach(|py| {
-        let category = py.get_type::<PyUserWarning>();
-        // Where warnings are errors, the run goes on all the same.
-        if let Err(error) = PyErr::warn(py, &category, &text, 1) {
-            error.write_unraisable(py, None);
-        }
-    });
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 use fluvial_compile::{Compiled, Options, compile, pipeline};
 use fluvial_core::structural::Assign;
 use fluvial_core::{
-    Block, Bound, Cache, Call, Error, Program, Result, Role, Sizes, State, Tensor, Value,
-    imperative, no_grad, scope, step, step::Turn, tasks,
+    Bound, Cache, Call, Error, Program, Result, Role, Sizes, State, Tensor, Value, imperative,
+    no_grad, scope, step, step::Turn, tasks,
 };
 use smallvec::{SmallVec, smallvec};
 
@@ -100,7 +100,7 @@ impl Executor {
             derivatives: OnceLock::new(),
             leaves_parameters: leaves_parameters(program),
             assigned: compiled_assigns,
-            has_tasks: has_tasks(&program.main),
+            has_tasks: program.main.has_tasks(),
         };
         Ok(Executor { shared: Arc::new(shared), state })
     }
@@ -424,12 +424,6 @@ impl Executor {
     pub fn plan_for(&self, feeds: &[(&str, Tensor)]) -> Result<Arc<Plan>> {
         self.plan(&self.in_order(feeds)?, &[])
     }
-}
-
-/// Whether a call of the block, or of one inside, has to do with tasks.
-pub(crate) fn has_tasks(block: &Block) -> bool {
-    let inside = |call: &Call| call.op.blocks().iter().any(|block| has_tasks(block));
-    block.calls.iter().any(|call| call.op.is_of_tasks() || inside(call))
 }
 
 fn leaves_parameters(program: &Program) -> bool {

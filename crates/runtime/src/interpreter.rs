@@ -6,7 +6,6 @@ use fluvial_core::{
     Program, Result, State, Tensor, Var, imperative, no_grad, scope, tasks, verify,
 };
 
-use crate::executor::has_tasks;
 use crate::feeds;
 
 /// Runs a program on a state scope. Clones share the program; `run` may be called from several
@@ -48,7 +47,7 @@ impl Interpreter {
         let inputs: Vec<Var> = inputs.into_iter().map(|tensor| Var::new(tensor.clone())).collect();
         let _scope = (imperative(), no_grad(), self.state.enter());
         let apply = || self.program.apply(&inputs.iter().collect::<Vec<_>>());
-        let outputs = match has_tasks(&self.program.main) {
+        let outputs = match self.program.main.has_tasks() {
             false => apply()?,
             true => tasks::run(apply)?,
         };

@@ -2,6 +2,7 @@
 //! over the tape (`tape`) and over the program being built (`program`).
 
 mod derived;
+mod messages;
 mod program;
 mod region;
 mod sum;

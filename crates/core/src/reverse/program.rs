@@ -86,6 +86,7 @@ pub(super) fn cotangents(
     let passed_over = constants.iter().filter_map(|var| listing.slot(var));
     let passed_over: HashSet<usize> = passed_over.collect();
     listing.mark(&output_slots, &wanted, &passed_over);
+    listing.refuse_messages(loc)?;
     listing.note_history(wrt, &wanted, is_leaf, loc);
     if let Some(options) = options.filter(|_| trace::follows_lines()) {
         listing.refuse_freed(&output_slots, &wanted, is_leaf, loc)?;
@@ -122,7 +123,7 @@ pub(super) fn cotangents(
 }
 
 /// The calls of the frames from the lowest that holds a wanted value up to the top one.
-struct Listing {
+pub(super) struct Listing {
     lowest: usize,
     /// The frame that the lines stand in.
     top: usize,
@@ -130,10 +131,10 @@ struct Listing {
     slots: Vec<Vec<usize>>,
     frame_ids: Vec<u64>,
     /// The calls, by frame and position, in order.
-    calls: Vec<(usize, usize)>,
+    pub(super) calls: Vec<(usize, usize)>,
     n_slots: usize,
-    depends: Vec<bool>,
-    reached: Vec<bool>,
+    pub(super) depends: Vec<bool>,
+    pub(super) reached: Vec<bool>,
     defined: Vec<bool>,
     /// Whether the walk frees what it passes.
     frees: bool,
@@ -199,7 +200,7 @@ impl Listing {
         }
     }
 
-    fn slot_of(&self, level: usize, id: ValueId) -> usize {
+    pub(super) fn slot_of(&self, level: usize, id: ValueId) -> usize {
         self.slots[level - self.lowest][id as usize]
     }
 
@@ -375,7 +376,7 @@ impl Listing {
     }
 }
 
-fn passes(op: &OpRef) -> bool {
+pub(super) fn passes(op: &OpRef) -> bool {
     !matches!(op.grad(), Grad::Stop)
 }
 
