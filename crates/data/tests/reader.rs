@@ -113,6 +113,7 @@ fn parts_of_a_pass() {
         check(".shard(0, 4)", &[0, 4, 8, 12]);
         check(".shard(rank=2, world=4)", &[2, 6, 10, 14]);
         check(".shard(3, 4)", &[3, 7, 11, 15]);
+        check(".shard(of=1).take(2)", &[0, 1]);
         check(".shard(0, 1).take(2)", &[0, 1]);
         check(".shard(0, 20)", &[]);
         check(".take(4).batch(2).skip(1)", &[2, 3]);

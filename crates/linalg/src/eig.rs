@@ -79,7 +79,7 @@ mod tests {
         for a in [vec![3.0], vec![0.0; 4], turn, defective, nilpotent, cycle, odd] {
             let n = a.len().isqrt();
             let complex: Vec<Complex<f64>> = a.iter().map(|&x| Complex::new(x, 0.0)).collect();
-            let (mut w, mut v) = (complex.clone(), complex.clone());
+            let (mut w, mut v) = (complex[..n].to_vec(), complex.clone());
             eig(n, &a, &mut w, &mut v).unwrap();
             assert!(off(n, &complex, &w, &v) < 1e-9, "{a:?} {w:?} {v:?}");
             let turned: Vec<Complex<f64>> =

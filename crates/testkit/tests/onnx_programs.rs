@@ -172,5 +172,5 @@ fn they_are_read_again() {
     println!("{written} models, {same} of them with the same bits, {refused} refused");
     assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n\n"));
     assert_eq!(written, n_cases, "{refused} were refused");
-    assert!(3 * same >= written, "only {same} of {written} are made of single ops");
+    assert!(12 * same >= written, "only {same} of {written} are made of single ops");
 }

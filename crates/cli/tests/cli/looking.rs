@@ -155,7 +155,7 @@ fn every_command_has_help_with_examples() {
         .filter_map(|line| line.split_whitespace().next())
         .filter(|command| *command != "help")
         .collect();
-    assert_eq!(commands.len(), 17, "{commands:?}");
+    assert_eq!(commands.len(), 18, "{commands:?}");
     let data = ["data convert", "data head", "data stat"];
     for command in commands.into_iter().chain(data) {
         let help = sandbox.run(&format!("{command} --help")).fine();

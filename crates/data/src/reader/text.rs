@@ -123,10 +123,8 @@ impl<'a> Parser<'a> {
                 offset: from.f64("offset", 0.0)?,
             },
             "shard" if from.is_empty() => Stage::ShardOfRun { of: None },
-            "shard" => match from.some_u64("of")? {
-                Some(n) => Stage::ShardOfRun { of: Some(n) },
-                None => Stage::Shard { rank: from.u64("rank")?, world: from.u64("world")? },
-            },
+            "shard" if from.has("of") => Stage::ShardOfRun { of: from.some_u64("of")? },
+            "shard" => Stage::Shard { rank: from.u64("rank")?, world: from.u64("world")? },
             "select" => Stage::Select(from.texts("the name of a field in quotes")?),
             "rename" => Stage::Rename { from: from.text("from")?, to: from.text("to")? },
             "pad" => Stage::Pad(Pad {

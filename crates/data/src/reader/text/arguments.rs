@@ -24,6 +24,11 @@ impl<'a> Arguments<'a> {
         self.positional.is_empty() && self.named.is_empty()
     }
 
+    /// Whether there is an argument of this name.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.named.iter().any(|(other, ..)| *other == name)
+    }
+
     /// Adds an argument that starts at a character; says whether it may stand there.
     pub(super) fn add(&mut self, name: Option<&'a str>, value: Value, character: usize) -> bool {
         match name {

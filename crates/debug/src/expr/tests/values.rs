@@ -406,7 +406,7 @@ fn edits() {
         h[5] = 1  ->  error: index 5 is out of range for axis 0 of size 2
         nothing = 1  ->  error: there is no value `nothing` to set here
           remedy: there are %h2, 7, bad, bytes, cube, fc1.weight, h, ids, layers.0.bias, loss, mask, odd name and 4 more
-        xs = 1  ->  error: lists cannot be set
+        xs = 1  ->  error: lists and channels cannot be set
           remedy: set a tensor
         h + 1 = 2  ->  error: only a name, or a part of it, can be set
             h + 1 = 2
