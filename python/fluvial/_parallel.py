@@ -44,7 +44,7 @@ def parallel_for(over: Any, body: Callable[..., Any], reduce: str | None = None)
         [0, 1, 4, 9]
         >>> xs = fl.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
         >>> fl.parallel_for(xs, lambda x: fl.sum(x * x), reduce="mean").item()
-        30.333333969116211
+        30.33333396911621
     """
     if not callable(body):
         raise fault(TypeError, f"`parallel_for` takes a function, not {type(body).__name__}")

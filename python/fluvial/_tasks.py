@@ -294,6 +294,16 @@ class Go:
     """`with fl.Go():` starts a task that does what stands in the block, where a program is built.
 
     Line by line Python runs a block where it stands: give `fl.go` a function instead.
+
+    Example:
+        >>> @fl.function
+        ... def f():
+        ...     ch = fl.make_channel("f32[]")
+        ...     with fl.Go():
+        ...         ch.send(3.0)
+        ...     return ch.recv()[0]
+        >>> f().item()
+        3.0
     """
 
     def __enter__(self) -> Go:

@@ -28,8 +28,8 @@ import fluvial as fl
 
 FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 KINDS = {"python", "output", "console", "py", "rust", "text", "sh"}
-#: Settings of editors, and C, whose names are compared with the header.
-KINDS |= {"json", "lua", "toml", "elisp", "c"}
+#: Settings of editors and clusters, and C, whose names are compared with the header.
+KINDS |= {"json", "lua", "toml", "elisp", "c", "yaml"}
 FLAGS = doctest.ELLIPSIS
 #: Beyond it a command hangs.
 SECONDS = 60

@@ -205,7 +205,7 @@ class TestTensor:
         for key in ["a", 1.5, np.array([1.0]), (0, "a")]:
             with pytest.raises(TypeError):
                 x[key]
-        with pytest.raises(ValueError, match="mask"):
+        with pytest.raises(IndexError, match="mask"):
             x[[True, False, True]]
 
     def test_a_size_that_follows_from_the_others(self):

@@ -29,9 +29,9 @@ def contains(value: Any, owner: Any) -> Any:
             )
         if rows._kinds[0] is not None and is_tensor(value) and not value._is_number:
             stack = _core.cast(stack, value.dtype)
-        return truth(_core.any(stack == value, [], False))
+        return truth(_core.any(stack == value))
     if is_tensor(owner) and (is_symbolic(owner) or is_symbolic(value)):
-        return truth(_core.any(owner == value, [], False))
+        return truth(_core.any(owner == value))
     if isinstance(owner, (range, Range)) and (_is_open(value) or isinstance(owner, Range)):
         return truth(_in_range(value, *(owner.bounds if isinstance(owner, Range) else _bounds(owner))))
     if isinstance(owner, (list, tuple, set, frozenset)) and (_is_open(value) or any(map(_is_open, owner))):

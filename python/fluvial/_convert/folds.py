@@ -247,7 +247,7 @@ def any_(iterable: Any, /) -> Any:
     if _of_program(iterable):
         parts = unrolled(iterable)
         if parts is None:
-            return logic.truth(_core.any(_truths(iterable), [], False))
+            return logic.truth(_core.any(_truths(iterable)))
         iterable = parts
     return logic.truth(_first_that(True, iterable))
 
@@ -257,7 +257,7 @@ def all_(iterable: Any, /) -> Any:
     if _of_program(iterable):
         parts = unrolled(iterable)
         if parts is None:
-            return logic.truth(_core.all(_truths(iterable), [], False))
+            return logic.truth(_core.all(_truths(iterable)))
         iterable = parts
     return logic.not_(_first_that(False, iterable))
 

@@ -387,6 +387,9 @@ class Outer:
             return
         before = self.world.touched.get(id(value))
         slot = journal.slot_of(value)
+        if slot is None and is_parameter(value):
+            # It is a state of the program.
+            return
         if before is None and slot is None and not isinstance(value, Iterable):
             self._attributes(value, path)
             return

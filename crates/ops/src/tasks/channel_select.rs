@@ -36,14 +36,14 @@ impl ChannelSelect {
     pub fn of(cases: &[(&Var, Option<&Var>)], default: bool) -> Result<Selected> {
         let loc = scope::user_line();
         let _line = at(loc);
-        let mut inputs: Vec<&Var> = Vec::new();
+        let mut inputs: Vec<Var> = Vec::new();
         for (channel, value) in cases {
-            inputs.push(channel);
+            inputs.push((*channel).clone());
             if let Some(value) = value {
-                without_history(value)?;
-                inputs.push(value);
+                inputs.push(without_history(value)?);
             }
         }
+        let inputs: Vec<&Var> = inputs.iter().collect();
         let sends: Vec<bool> = cases.iter().map(|(_, value)| value.is_some()).collect();
         let op = ChannelSelect { sends: sends.clone(), default };
         let mut outputs = bind_at(op.into(), &inputs, loc)?.into_iter();

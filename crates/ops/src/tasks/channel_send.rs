@@ -16,8 +16,8 @@ impl ChannelSend {
     pub fn to(channel: &Var, value: &Var) -> Result<()> {
         let loc = scope::user_line();
         let _line = at(loc);
-        without_history(value)?;
-        bind_at(ChannelSend {}.into(), &[channel, value], loc).map(drop)
+        let value = without_history(value)?;
+        bind_at(ChannelSend {}.into(), &[channel, &value], loc).map(drop)
     }
 }
 

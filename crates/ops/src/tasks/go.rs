@@ -83,7 +83,7 @@ impl Go {
     /// Refuses a result that gradients pass.
     #[track_caller]
     pub fn check_result(result: &Var) -> Result<()> {
-        without_history(result)
+        without_history(result).map(drop)
     }
 
     /// Starts a task whose block, without parameters, is traced already.

@@ -82,13 +82,16 @@ pub(super) fn message_of(ty: &Type) -> Result<Type> {
     })
 }
 
-/// Refuses what has a history line by line: its gradient would be lost on the way. In a program a value that goes through
-/// a channel is a new leaf.
+/// The value as a message, which carries no gradient. What has a history is refused line by line, where it would be lost
+/// on the way; in a program the walk refuses it. Under `no_grad` nothing has one.
 #[track_caller]
-pub(super) fn without_history(value: &Var) -> Result<()> {
+pub(super) fn without_history(value: &Var) -> Result<Var> {
     let loc = scope::user_line();
-    if !is_recording() || !value.is_tracked() {
-        return Ok(());
+    if !is_recording() && value.dtype().is_inexact() {
+        return Ok(value.detach());
+    }
+    if !value.is_tracked() {
+        return Ok(value.clone());
     }
     Err(Error::gradient(
         "a value that gradients pass leaves a task, and messages carry no gradient",
