@@ -296,14 +296,13 @@ class Go:
     Line by line Python runs a block where it stands: give `fl.go` a function instead.
 
     Example:
-        >>> @fl.function
-        ... def f():
+        >>> def f(x):
         ...     ch = fl.make_channel("f32[]")
         ...     with fl.Go():
-        ...         ch.send(3.0)
+        ...         ch.send(x * 2.0)
         ...     return ch.recv()[0]
-        >>> f().item()
-        3.0
+        >>> fl.build(f, {"x": "f32[]"}).run(x=fl.tensor(3.0))["out0"].item()
+        6.0
     """
 
     def __enter__(self) -> Go:
