@@ -1,6 +1,5 @@
 """Decompositions of complex matrices, and eigenvalues, in both modes."""
 
-import itertools
 
 import fluvial as fl
 import numpy as np
