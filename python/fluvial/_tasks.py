@@ -102,9 +102,8 @@ def timeout(seconds: float) -> Channel:
         1
     """
     _listen()
-    if not is_tensor(seconds):
-        seconds = _core.tensor(float(seconds), "float64")
-    return Channel(_core.channel_timer(_core.cast(seconds, "float64")))
+    after = seconds if is_tensor(seconds) else _core.tensor(float(seconds), "float64")
+    return Channel(_core.channel_timer(_core.cast(after, "float64")))
 
 
 def channel_send(channel: Channel, value: Any, is_copy: bool = False) -> None:
