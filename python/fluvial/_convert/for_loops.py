@@ -126,18 +126,20 @@ class ForChannel(For):
     following: list[Tensor] | None = None
 
     def hidden(self) -> list[Tensor]:
-        if self.received is None:
-            self.received = self.sequence.start(0)
-        return self.received
+        received = self.received
+        if received is None:
+            received = self.received = self.sequence.start(0)
+        return received
 
     def take_hidden(self, params: list[Tensor]) -> None:
         super().take_hidden(params)
         self.following = None
 
     def next_hidden(self) -> list[Tensor]:
-        if self.following is None:
-            self.following = self.sequence.advance(self.position)
-        return self.following
+        following = self.following
+        if following is None:
+            following = self.following = self.sequence.advance(self.position)
+        return following
 
 
 class ForReader(Loop):
