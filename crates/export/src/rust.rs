@@ -43,7 +43,7 @@ impl Default for RustOptions {
 /// let ty = Type::of(DType::F32, &[2])?;
 /// let program = Program::build(&[("x", ty)], |x| Ok(vec![&x[0] * 2.0]))?;
 /// let exported = export_rust(&program, &State::new(), &RustOptions::default())?;
-/// assert!(exported.text("src/lib.rs").is_some_and(|text| text.contains("op(\"fused\")")));
+/// assert!(exported.text("src/lib.rs").is_some_and(|text| text.contains("op(\"mul\")")));
 /// # Ok::<(), fluvial_core::Error>(())
 /// ```
 pub fn export_rust(program: &Program, state: &State, options: &RustOptions) -> Result<Export> {
