@@ -41,9 +41,9 @@ impl Default for RustOptions {
 /// use fluvial_export::{RustOptions, export_rust};
 ///
 /// let ty = Type::of(DType::F32, &[2])?;
-/// let program = Program::build(&[("x", ty)], |x| Ok(vec![&x[0] * 2.0]))?;
+/// let program = Program::build(&[("x", ty)], |x| Ok(vec![&x[0] * 2.0 + 1.0]))?;
 /// let exported = export_rust(&program, &State::new(), &RustOptions::default())?;
-/// assert!(exported.text("src/lib.rs").is_some_and(|text| text.contains("op(\"mul\")")));
+/// assert!(exported.text("src/lib.rs").is_some_and(|text| text.contains("op(\"fused\")")));
 /// # Ok::<(), fluvial_core::Error>(())
 /// ```
 pub fn export_rust(program: &Program, state: &State, options: &RustOptions) -> Result<Export> {

@@ -17,8 +17,9 @@ use crate::{diag_embed, diagonal};
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;
 /// let (values, _) = eig(&Var::of(&[0.0, -1.0, 1.0, 0.0], &[2, 2])?)?;
-/// let squares = square(&values)?;
-/// assert!(allclose(&squares, &squares.literal(-1.0), 0.0, 1e-12, false)?.item::<bool>()?);
+/// // The squares of both values are -1.
+/// let off = max(&abs(&(&square(&values)? + 1.0))?, &[], false)?;
+/// assert!(off.item::<f64>()? < 1e-12);
 /// # Ok::<(), Error>(())
 /// ```
 #[track_caller]
