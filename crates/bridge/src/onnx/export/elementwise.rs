@@ -202,7 +202,12 @@ pub const OPS: &[(&str, Export)] = &[
         Ok(vec![w.op("Where", &[&is_above, &x, &value])])
     }),
     ("trunc", |w, n| {
-        let x = promoted(w, n).remove(0);
+        let mut parts = promoted(w, n);
+        // As `whole`: ONNX has `Floor` for floats only.
+        if !n.out().dtype().is_float() {
+            return Ok(parts);
+        }
+        let x = parts.remove(0);
         let sign = w.op("Sign", &[&x]);
         let size = w.op("Abs", &[&x]);
         let size = w.op("Floor", &[&size]);
