@@ -1,4 +1,4 @@
-//! Large products of `f32` with AVX-512: both operands are packed, so that the inner loops read only what
+//! Large products of `f32`, or of pairs of `bf16`, with AVX-512: both operands are packed, so that the inner loops read only what
 //! is contiguous and in the caches.
 //!
 //! The output is cut into blocks, the chain of sums into pieces. For each piece the threads pack the columns
@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 use super::epilogue::Ready;
 use super::matrix::{Matrix, Sizes, piece};
 use super::pack::{pack, pack_left, pack_rows};
-use super::packed_tile::{COLUMNS, NARROW_TILES, PackedTile, ROWS, TILES};
+use super::packed_tile::{COLUMNS, PackedTile, ROWS, Tiles};
 use crate::lanes::run_tasks;
 use crate::scratch::Scratch;
 use crate::threads;
@@ -38,8 +38,10 @@ const STRIP: usize = 4;
 /// Panels of the right operand that a task packs.
 const PACKED: usize = 8;
 
-/// Writes the products of matrices by number, all of these sizes, to `out`, with what follows them.
+/// Writes the products of matrices by number, all of these sizes, to `out`, with what follows them. `tiles` says
+/// whether the numbers of the matrices are `f32`, or pairs of `bf16` in their places.
 pub(super) fn products(
+    tiles: &'static Tiles,
     sizes: Sizes,
     matrices: impl Fn(usize) -> (Matrix<f32>, Matrix<f32>),
     out: &mut Tensor,
@@ -53,6 +55,7 @@ pub(super) fn products(
         for part in 0..row_blocks * column_blocks {
             let (row, column) = (part / column_blocks, part % column_blocks);
             let block = Block {
+                tiles,
                 a,
                 b,
                 k: sizes.k,
@@ -70,6 +73,7 @@ pub(super) fn products(
 
 /// A block of an output.
 struct Block {
+    tiles: &'static Tiles,
     a: Matrix<f32>,
     b: Matrix<f32>,
     k: usize,
@@ -179,7 +183,8 @@ impl Block {
         unsafe { pack_left(self.a.from(0, from), len, &rows, left) };
         for panel in panels {
             let columns = self.panel(panel);
-            let functions = if 2 * columns.len() <= COLUMNS { &NARROW_TILES } else { &TILES };
+            let is_narrow = 2 * columns.len() <= COLUMNS;
+            let functions = if is_narrow { &self.tiles.narrow } else { &self.tiles.wide };
             let b = right.wrapping_add(panel * len * COLUMNS).cast_const();
             // While the tiles pass, the next panel is fetched, a part of it with each.
             let ahead_step = (4 * 4 * COLUMNS).div_ceil(tiles.len());

@@ -2,7 +2,7 @@
 //!
 //! [`products`] chooses the kernel and shares the work. Our own kernels are made of [`tile`]s and [`pack`]ed
 //! panels: [`own`] is for few rows and small matrices, [`blocked`] for large ones where there is AVX-512;
-//! elsewhere these go to the crate `gemm`. [`vector`] and [`int`] are for vectors and integers, [`complex`] makes products of the parts. [`epilogue`] is what follows a
+//! elsewhere these go to the crate `gemm`. [`vector`] and [`int`] are for vectors and integers, [`pairs`] for `bf16` where the machine has instructions for it, [`complex`] makes products of the parts. [`epilogue`] is what follows a
 //! product, [`blocks`] are products inside of other kernels.
 
 pub(crate) mod blocks;
@@ -20,6 +20,8 @@ mod matrix;
 mod pack;
 #[cfg(target_arch = "x86_64")]
 mod packed_tile;
+#[cfg(target_arch = "x86_64")]
+mod pairs;
 mod tile;
 
 #[cfg(test)]
@@ -129,6 +131,10 @@ fn multiply(
     }
     if k == 0 {
         return products::nothing(n, out, &then);
+    }
+    #[cfg(target_arch = "x86_64")]
+    if pairs::fits(shape, a, b) {
+        return pairs::products(shape, a, b, out, &then);
     }
     let a = a.cast(compute)?.expand(&shape.with_matrix(m, k))?;
     let b = b.cast(compute)?;

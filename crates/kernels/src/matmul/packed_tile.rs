@@ -1,4 +1,4 @@
-//! Tiles of products whose operands both are packed, with AVX-512.
+//! Tiles of products whose operands both are packed, with AVX-512: of `f32`, and of pairs of `bf16` with sums in `f32`.
 
 use std::arch::{asm, x86_64::*};
 
@@ -9,7 +9,8 @@ pub(super) const ROWS: usize = 14;
 pub(super) const COLUMNS: usize = super::tile::WIDTH;
 
 /// One tile: `c (+)= a b`, as [`Tile`](super::tile::Tile), where step `p` along `k` has [`ROWS`] numbers
-/// from `a + p * ROWS` on and [`COLUMNS`] from `b + p * COLUMNS` on.
+/// from `a + p * ROWS` on and [`COLUMNS`] from `b + p * COLUMNS` on. With [`PAIRS`], what lies in the place of a number of
+/// `a` and `b` is a pair of `bf16`.
 #[derive(Clone, Copy)]
 pub(super) struct PackedTile {
     pub k: usize,
@@ -34,42 +35,32 @@ pub(super) struct PackedTile {
 /// meanwhile.
 pub(super) type PackedTileFn = unsafe fn(&PackedTile);
 
-/// A function for each number of rows from 1 on.
-pub(super) static TILES: [PackedTileFn; ROWS] = [
-    rows_1, rows_2, rows_3, rows_4, rows_5, rows_6, rows_7, rows_8, rows_9, rows_10, rows_11,
-    rows_12, rows_13, rows_14,
-];
+/// Functions for one kind of numbers.
+pub(super) struct Tiles {
+    /// A function for each number of rows from 1 on.
+    pub wide: [PackedTileFn; ROWS],
+    /// The same for tiles of at most half of the columns: the other half is not computed.
+    pub narrow: [PackedTileFn; ROWS],
+}
 
-/// The same for tiles of at most half of the columns: the other half is not computed.
-pub(super) static NARROW_TILES: [PackedTileFn; ROWS] = [
-    narrow::<1>,
-    narrow::<2>,
-    narrow::<3>,
-    narrow::<4>,
-    narrow::<5>,
-    narrow::<6>,
-    narrow::<7>,
-    narrow::<8>,
-    narrow::<9>,
-    narrow::<10>,
-    narrow::<11>,
-    narrow::<12>,
-    narrow::<13>,
-    narrow::<14>,
-];
+/// Numbers are `f32`.
+pub(super) static FLOATS: Tiles = Tiles { wide: floats::WIDE, narrow: floats::NARROW };
+
+/// Numbers are pairs of `bf16`, whose two products are added to the sum. The machine must have AVX-512 BF16.
+pub(super) static PAIRS: Tiles = Tiles { wide: pairs::WIDE, narrow: pairs::NARROW };
 
 /// Functions for tiles of some rows, each with two sums: 28 vectors for 14 rows, two vectors of `b`, one of
 /// `a`. The loops are spelt out, since the compiler would not have registers enough.
 macro_rules! tiles {
-    (@row $at:literal, $i:literal, $low:ident, $high:ident) => {
+    (@row $op:literal, $at:literal, $i:literal, $low:ident, $high:ident) => {
         concat!(
             "vbroadcastss {left}, dword ptr [{a} + ", $at, "4 * ", $i, "]\n",
-            "vfmadd231ps {", stringify!($low), "}, {left}, {b0}\n",
-            "vfmadd231ps {", stringify!($high), "}, {left}, {b1}",
+            $op, " {", stringify!($low), "}, {left}, {b0}\n",
+            $op, " {", stringify!($high), "}, {left}, {b1}",
         )
     };
-    ($($name:ident: $($i:literal $low:ident $high:ident),*;)*) => {$(
-        #[target_feature(enable = "avx512f")]
+    ($op:literal, $features:literal; $($name:ident: $($i:literal $low:ident $high:ident),*;)*) => {$(
+        #[target_feature(enable = $features)]
         fn $name(tile: &PackedTile) {
             $(let (mut $low, mut $high) = (_mm512_setzero_ps(), _mm512_setzero_ps());)*
             let (mut a, mut b, mut ahead) = (tile.a, tile.b, tile.ahead);
@@ -92,16 +83,16 @@ macro_rules! tiles {
                         "add {c}, {row}",
                         "vmovups {b0}, [{b}]",
                         "vmovups {b1}, [{b} + 64]",
-                        $(tiles!(@row "", $i, $low, $high),)*
+                        $(tiles!(@row $op, "", $i, $low, $high),)*
                         "vmovups {b0}, [{b} + 128]",
                         "vmovups {b1}, [{b} + 192]",
-                        $(tiles!(@row "56 + ", $i, $low, $high),)*
+                        $(tiles!(@row $op, "56 + ", $i, $low, $high),)*
                         "vmovups {b0}, [{b} + 256]",
                         "vmovups {b1}, [{b} + 320]",
-                        $(tiles!(@row "112 + ", $i, $low, $high),)*
+                        $(tiles!(@row $op, "112 + ", $i, $low, $high),)*
                         "vmovups {b0}, [{b} + 384]",
                         "vmovups {b1}, [{b} + 448]",
-                        $(tiles!(@row "168 + ", $i, $low, $high),)*
+                        $(tiles!(@row $op, "168 + ", $i, $low, $high),)*
                         "add {a}, 224",
                         "add {b}, 512",
                         "dec {steps}",
@@ -127,7 +118,7 @@ macro_rules! tiles {
                     asm!(
                         "vmovups {b0}, [{b}]",
                         "vmovups {b1}, [{b} + 64]",
-                        $(tiles!(@row "", $i, $low, $high),)*
+                        $(tiles!(@row $op, "", $i, $low, $high),)*
                         a = in(reg) a,
                         b = in(reg) b,
                         b0 = out(zmm_reg) _,
@@ -145,41 +136,74 @@ macro_rules! tiles {
     )*};
 }
 
-#[rustfmt::skip]
-tiles! {
-    rows_1: 0 l0 h0;
-    rows_2: 0 l0 h0, 1 l1 h1;
-    rows_3: 0 l0 h0, 1 l1 h1, 2 l2 h2;
-    rows_4: 0 l0 h0, 1 l1 h1, 2 l2 h2, 3 l3 h3;
-    rows_5: 0 l0 h0, 1 l1 h1, 2 l2 h2, 3 l3 h3, 4 l4 h4;
-    rows_6: 0 l0 h0, 1 l1 h1, 2 l2 h2, 3 l3 h3, 4 l4 h4, 5 l5 h5;
-    rows_7: 0 l0 h0, 1 l1 h1, 2 l2 h2, 3 l3 h3, 4 l4 h4, 5 l5 h5, 6 l6 h6;
-    rows_8: 0 l0 h0, 1 l1 h1, 2 l2 h2, 3 l3 h3, 4 l4 h4, 5 l5 h5, 6 l6 h6, 7 l7 h7;
-    rows_9: 0 l0 h0, 1 l1 h1, 2 l2 h2, 3 l3 h3, 4 l4 h4, 5 l5 h5, 6 l6 h6, 7 l7 h7, 8 l8 h8;
-    rows_10: 0 l0 h0, 1 l1 h1, 2 l2 h2, 3 l3 h3, 4 l4 h4, 5 l5 h5, 6 l6 h6, 7 l7 h7, 8 l8 h8, 9 l9 h9;
-    rows_11: 0 l0 h0, 1 l1 h1, 2 l2 h2, 3 l3 h3, 4 l4 h4, 5 l5 h5, 6 l6 h6, 7 l7 h7, 8 l8 h8, 9 l9 h9, 10 l10 h10;
-    rows_12: 0 l0 h0, 1 l1 h1, 2 l2 h2, 3 l3 h3, 4 l4 h4, 5 l5 h5, 6 l6 h6, 7 l7 h7, 8 l8 h8, 9 l9 h9, 10 l10 h10, 11 l11 h11;
-    rows_13: 0 l0 h0, 1 l1 h1, 2 l2 h2, 3 l3 h3, 4 l4 h4, 5 l5 h5, 6 l6 h6, 7 l7 h7, 8 l8 h8, 9 l9 h9, 10 l10 h10, 11 l11 h11, 12 l12 h12;
-    rows_14: 0 l0 h0, 1 l1 h1, 2 l2 h2, 3 l3 h3, 4 l4 h4, 5 l5 h5, 6 l6 h6, 7 l7 h7, 8 l8 h8, 9 l9 h9, 10 l10 h10, 11 l11 h11, 12 l12 h12, 13 l13 h13;
-}
+/// Functions for one kind of numbers: the instruction, what it needs, and the same for one sum.
+macro_rules! kinds {
+    ($($kind:ident: $op:literal, $features:literal, $sum:expr;)*) => {$(
+        mod $kind {
+            use super::*;
 
-/// A tile of so many rows with one sum each.
-#[target_feature(enable = "avx512f")]
-fn narrow<const R: usize>(tile: &PackedTile) {
-    let mut sums = [_mm512_setzero_ps(); R];
-    let (mut a, mut b) = (tile.a, tile.b);
-    for _ in 0..tile.k {
-        // SAFETY: the operands have this step, and it a number for each row and column.
-        unsafe {
-            let right = _mm512_loadu_ps(b);
-            for (i, sum) in sums.iter_mut().enumerate() {
-                *sum = _mm512_fmadd_ps(_mm512_set1_ps(*a.wrapping_add(i)), right, *sum);
+            pub(super) const WIDE: [PackedTileFn; ROWS] = [
+                rows_1, rows_2, rows_3, rows_4, rows_5, rows_6, rows_7, rows_8, rows_9, rows_10, rows_11,
+                rows_12, rows_13, rows_14,
+            ];
+
+            pub(super) const NARROW: [PackedTileFn; ROWS] = [
+                narrow::<1>, narrow::<2>, narrow::<3>, narrow::<4>, narrow::<5>, narrow::<6>, narrow::<7>,
+                narrow::<8>, narrow::<9>, narrow::<10>, narrow::<11>, narrow::<12>, narrow::<13>, narrow::<14>,
+            ];
+
+            tiles! { $op, $features;
+            rows_1: 0 l0 h0;
+            rows_2: 0 l0 h0, 1 l1 h1;
+            rows_3: 0 l0 h0, 1 l1 h1, 2 l2 h2;
+            rows_4: 0 l0 h0, 1 l1 h1, 2 l2 h2, 3 l3 h3;
+            rows_5: 0 l0 h0, 1 l1 h1, 2 l2 h2, 3 l3 h3, 4 l4 h4;
+            rows_6: 0 l0 h0, 1 l1 h1, 2 l2 h2, 3 l3 h3, 4 l4 h4, 5 l5 h5;
+            rows_7: 0 l0 h0, 1 l1 h1, 2 l2 h2, 3 l3 h3, 4 l4 h4, 5 l5 h5, 6 l6 h6;
+            rows_8: 0 l0 h0, 1 l1 h1, 2 l2 h2, 3 l3 h3, 4 l4 h4, 5 l5 h5, 6 l6 h6, 7 l7 h7;
+            rows_9: 0 l0 h0, 1 l1 h1, 2 l2 h2, 3 l3 h3, 4 l4 h4, 5 l5 h5, 6 l6 h6, 7 l7 h7, 8 l8 h8;
+            rows_10: 0 l0 h0, 1 l1 h1, 2 l2 h2, 3 l3 h3, 4 l4 h4, 5 l5 h5, 6 l6 h6, 7 l7 h7, 8 l8 h8, 9 l9 h9;
+            rows_11: 0 l0 h0, 1 l1 h1, 2 l2 h2, 3 l3 h3, 4 l4 h4, 5 l5 h5, 6 l6 h6, 7 l7 h7, 8 l8 h8, 9 l9 h9, 10 l10 h10;
+            rows_12: 0 l0 h0, 1 l1 h1, 2 l2 h2, 3 l3 h3, 4 l4 h4, 5 l5 h5, 6 l6 h6, 7 l7 h7, 8 l8 h8, 9 l9 h9, 10 l10 h10, 11 l11 h11;
+            rows_13: 0 l0 h0, 1 l1 h1, 2 l2 h2, 3 l3 h3, 4 l4 h4, 5 l5 h5, 6 l6 h6, 7 l7 h7, 8 l8 h8, 9 l9 h9, 10 l10 h10, 11 l11 h11, 12 l12 h12;
+            rows_14: 0 l0 h0, 1 l1 h1, 2 l2 h2, 3 l3 h3, 4 l4 h4, 5 l5 h5, 6 l6 h6, 7 l7 h7, 8 l8 h8, 9 l9 h9, 10 l10 h10, 11 l11 h11, 12 l12 h12, 13 l13 h13;
+            }
+
+            /// A tile of so many rows with one sum each.
+            #[target_feature(enable = $features)]
+            fn narrow<const R: usize>(tile: &PackedTile) {
+                let mut sums = [_mm512_setzero_ps(); R];
+                let (mut a, mut b) = (tile.a, tile.b);
+                for _ in 0..tile.k {
+                    // SAFETY: the operands have this step, and it a number for each row and column.
+                    unsafe {
+                        let right = _mm512_loadu_ps(b);
+                        for (i, sum) in sums.iter_mut().enumerate() {
+                            *sum = $sum(_mm512_set1_ps(*a.wrapping_add(i)), right, *sum);
+                        }
+                    }
+                    a = a.wrapping_add(ROWS);
+                    b = b.wrapping_add(COLUMNS);
+                }
+                write(tile, &sums.map(|sum| [sum, _mm512_setzero_ps()]));
             }
         }
-        a = a.wrapping_add(ROWS);
-        b = b.wrapping_add(COLUMNS);
-    }
-    write(tile, &sums.map(|sum| [sum, _mm512_setzero_ps()]));
+    )*};
+}
+
+#[rustfmt::skip]
+kinds! {
+    floats: "vfmadd231ps", "avx512f", _mm512_fmadd_ps;
+    pairs: "vdpbf16ps", "avx512f,avx512bf16", add_pairs;
+}
+
+/// Adds the two products of each pair of `bf16` to the sums.
+#[target_feature(enable = "avx512f,avx512bf16")]
+#[inline]
+fn add_pairs(a: __m512, b: __m512, sum: __m512) -> __m512 {
+    // SAFETY: both types are 512 bits without any rule.
+    let pairs = |x: __m512| unsafe { std::mem::transmute::<__m512, __m512bh>(x) };
+    _mm512_dpbf16_ps(sum, pairs(a), pairs(b))
 }
 
 /// Writes the sums.

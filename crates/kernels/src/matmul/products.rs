@@ -11,6 +11,8 @@ use super::epilogue::{Prepared, Ready};
 use super::matrix::{Grid, Matrix, Sizes};
 use super::own::{self, Part};
 use super::pack::straighten;
+#[cfg(target_arch = "x86_64")]
+use super::packed_tile::FLOATS;
 use super::tile::Kernel;
 use super::{int, vector};
 use crate::scalar::Body;
@@ -27,7 +29,7 @@ pub(super) fn products(a: &Tensor, b: &Tensor, out: &mut Tensor, then: &Prepared
             let way = Way::of::<f32>(sizes, a, b);
             #[cfg(target_arch = "x86_64")]
             if way == Way::Blocked {
-                return blocked::products(sizes, of(a, b), out, &then.ready(n));
+                return blocked::products(&FLOATS, sizes, of(a, b), out, &then.ready(n));
             }
             // The crate is slower with other layouts than a copy costs.
             let copy = |x: &Tensor, uses: usize| match way == Way::Crate && uses >= 128 {

@@ -176,6 +176,61 @@ fn large_products_of_every_layout() {
     }
 }
 
+/// Products of `bf16` that are exact: also in pairs, where the machine has them, with odd chains and in all layouts.
+#[test]
+fn products_of_bf16_in_every_layout() {
+    let mut rng = Rng::new(21);
+    let shapes: [(&[usize], &[usize], &[usize]); 10] = [
+        (&[8, 1024], &[1024, 32], &[]),
+        (&[64, 64], &[64, 65], &[]),
+        (&[65, 65], &[65, 97], &[]),
+        (&[99, 383], &[383, 161], &[]),
+        (&[140, 770], &[770, 47], &[]),
+        (&[1030, 2], &[2, 1100], &[]),
+        (&[1030, 3], &[3, 1100], &[]),
+        (&[2, 90, 51], &[2, 51, 80], &[2]),
+        (&[3, 2, 40, 130], &[2, 130, 70], &[3, 2]),
+        (&[4, 33, 130], &[130, 70], &[4]),
+    ];
+    for (a_dims, b_dims, batch) in shapes {
+        let (a, b) = (rng.tensor(DType::BF16, a_dims), rng.tensor(DType::BF16, b_dims));
+        let want = naive(&a, &b, batch);
+        let turned = |x: &Tensor| {
+            let last = x.rank() - 1;
+            x.transpose(last - 1, last).unwrap().contiguous().unwrap().transpose(last - 1, last)
+        };
+        let (turned_a, turned_b) = (turned(&a).unwrap(), turned(&b).unwrap());
+        let (any_a, any_b) = (rng.scramble(&a), rng.scramble(&b));
+        let bias = rng.tensor(DType::F32, &b_dims[b_dims.len() - 1..]);
+        let then = Epilogue { bias: Some(&bias), ..Epilogue::default() };
+        let with_bias: Vec<f64> =
+            want.iter().zip(bias.to_f64s().iter().cycle()).map(|(x, bias)| x + bias).collect();
+        for (a, b) in
+            [(&a, &b), (&turned_a, &b), (&a, &turned_b), (&turned_a, &turned_b), (&any_a, &any_b)]
+        {
+            let got = matmul(a, b, DType::F32).unwrap();
+            assert!(got.to_f64s() == want, "{a_dims:?} {b_dims:?} {:?}", a.strides());
+            let got = matmul_with(a, b, DType::F32, &then).unwrap();
+            assert!(got.to_f64s() == with_bias, "{a_dims:?} {b_dims:?} with a bias");
+        }
+    }
+}
+
+#[test]
+fn errors_of_bf16_stay_small() {
+    let mut rng = Rng::new(22);
+    for (m, k, n) in [(8, 4096, 50), (32, 2000, 70), (70, 3001, 70), (200, 60, 300)] {
+        let half = |x: Tensor| x.cast(DType::BF16).unwrap();
+        let (a, b) = (half(gaussian(&mut rng, &[m, k])), half(gaussian(&mut rng, &[k, n])));
+        let got = matmul(&a, &b, DType::F32).unwrap();
+        let error = error(&a, &b, &got.to_f64s(), &[]);
+        assert!(error < 8.0, "{m} {k} {n}: {error}");
+        let spread = half(Tensor::full(&[m, k], f32::NAN).unwrap());
+        let got = matmul(&spread, &b, DType::BF16).unwrap();
+        assert!(got.to_f64s().into_iter().all(f64::is_nan));
+    }
+}
+
 #[test]
 fn the_number_of_threads_does_not_matter() {
     // The order of a sum depends on the instructions: nobody else may change them meanwhile.
@@ -200,6 +255,7 @@ fn the_number_of_threads_does_not_matter() {
             let bias = gaussian(&mut rng, &b_dims[b_dims.len() - 1..]);
             let activation = Some(Activation::Sigmoid);
             let then = Epilogue { bias: Some(&bias), activation, ..Epilogue::default() };
+            let half = |x: &Tensor| x.cast(DType::BF16).unwrap();
             let results: Vec<Vec<Tensor>> = [1, 2, 3, 8]
                 .map(|threads| {
                     crate::threads::set_count(threads);
@@ -207,6 +263,7 @@ fn the_number_of_threads_does_not_matter() {
                         matmul(&a, &b, DType::F32).unwrap(),
                         matmul(&a, &b, DType::F64).unwrap(),
                         matmul_with(&a, &b, DType::F32, &then).unwrap(),
+                        matmul(&half(&a), &half(&b), DType::F32).unwrap(),
                     ]
                 })
                 .into();
