@@ -246,12 +246,18 @@ def save_inference_model(
         main_program: The program.
         model_filename: The file of the program, `__model__` if nothing is said.
         params_filename: The file of parameters, `__params__` if nothing is said.
-        export_for_deployment: For Fluid's programs.
+        export_for_deployment: Whether the program is cut down to the targets; False is refused.
         program_only: Whether only the program is written.
 
     Returns:
         The names of the targets.
     """
+    if not export_for_deployment:
+        raise fault(
+            NotImplementedError,
+            "`export_for_deployment=False` asks for the whole program, to be trained further",
+            "write `fluid.io.save(program, path)`, and build the program anew to load it",
+        )
     fed = [feeded_var_names] if isinstance(feeded_var_names, str) else list(feeded_var_names)
     targets = list(target_vars) if isinstance(target_vars, (list, tuple)) else [target_vars]
     program = _program(main_program)

@@ -219,7 +219,10 @@ class DataLoader:
         drop_last: Whether the last batch is left out if it is shorter.
         collate_fn: Makes a batch of a list of samples.
         num_workers: For Fluid's programs: batches are read ahead by a thread.
-        others: For Fluid's programs.
+        use_buffer_reader: For Fluid's programs.
+        use_shared_memory: For Fluid's programs.
+        timeout: For Fluid's programs.
+        worker_init_fn: Refused: there are no processes that it would begin.
     """
 
     def __init__(
@@ -234,9 +237,18 @@ class DataLoader:
         drop_last: bool = False,
         collate_fn: Callable[[list[Any]], Any] | None = None,
         num_workers: int = 0,
-        **others: Any,
+        use_buffer_reader: bool = True,
+        use_shared_memory: bool = True,
+        timeout: int = 0,
+        worker_init_fn: Any = None,
     ) -> None:
         import random
+
+        if worker_init_fn is not None:
+            raise fault(
+                NotImplementedError, "`worker_init_fn` begins processes, and batches are read by a thread",
+                "call it before the loop",
+            )  # fmt: skip
 
         def numbers() -> Iterator[list[int]]:
             if batch_sampler is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any
 
 __all__ = ["generate", "guard", "switch"]
 
@@ -45,7 +44,7 @@ def generate(key: str) -> str:
 generate_with_ignorable_key = generate
 
 
-def switch(new_generator: UniqueNameGenerator | None = None, *_: Any) -> UniqueNameGenerator:
+def switch(new_generator: UniqueNameGenerator | None = None) -> UniqueNameGenerator:
     """Counts with another generator from here on; returns the former one."""
     former = _Current.generator
     _Current.generator = new_generator or UniqueNameGenerator()

@@ -102,10 +102,12 @@ class Layer:
             name: Its name.
             persistable: Whether it keeps its value between runs.
             dtype: Its element type.
-            type: For Fluid's programs.
+            type: What it is: rows of numbers, `VarType.LOD_TENSOR`.
         """
         from ..layers.arrays import create_tensor
 
+        if type is not VarType.LOD_TENSOR:
+            raise fault(NotImplementedError, f"a layer keeps no variable of type {type}", "leave `type` out")
         return create_tensor(dtype or self._dtype, name or f"{self.full_name()}.var", bool(persistable))
 
     def add_parameter(self, name: str, parameter: Any) -> Any:
