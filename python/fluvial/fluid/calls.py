@@ -148,13 +148,21 @@ class _Undo:
         self._ids = dict(unique_name._Current.generator.ids)
         self._programs = [] if CALLS.dygraph else [default_main_program(), default_startup_program()]
         self._known = [(set(program.global_block().vars), set(program._made)) for program in self._programs]
+        self._owner = CALLS.owner
+        self._held = None if self._owner is None else self._owner._holds()
 
     def names(self) -> None:
         """Names are given out again."""
         unique_name._Current.generator.ids = dict(self._ids)
 
+    def asked(self) -> None:
+        """A layer object is asked for its parameters from the first one again."""
+        if self._owner is not None:
+            self._owner._ask_anew(self._held)
+
     def states(self) -> None:
         """Parameters that were made are forgotten."""
+        self.asked()
         for program, (names, made) in zip(self._programs, self._known):
             block = program.global_block()
             for name in [name for name, var in block.vars.items() if name not in names and isinstance(var, State)]:
@@ -221,6 +229,7 @@ def _once_more(
         if not _reconcile(args, named, front):
             raise error
         CALLS.layer = None
+        undo.asked()
         return function(*args, **named)
 
     is_size = getattr(error, "kind", None) == "shape" and _core.is_building()

@@ -361,3 +361,25 @@ class TestFiles:
             fluid.io.DataLoader([1, 2], batchsize=2)
         with pytest.raises(NotImplementedError, match="worker_init_fn"):
             fluid.io.DataLoader([1, 2], worker_init_fn=print)
+
+
+class TestLayerObjects:
+    def test_open_sizes_make_no_parameters_twice(self):
+        """Where an open batch meets a known one, a function is called again, and takes the parameters that there are."""
+        main, startup = fluid.Program(), fluid.Program()
+        with fluid.scope_guard(fluid.Scope()), fluid.program_guard(main, startup), fluid.unique_name.guard():
+            x, y = layers.data("x", [9]), layers.data("y", [5])
+            unit, form = fluid.dygraph.GRUUnit(9), fluid.dygraph.BilinearTensorProduct(5, 4, 3)
+            state, wide = layers.fill_constant([2, 3], "float32", 0.0), layers.fill_constant([2, 4], "float32", 1.0)
+            for _ in range(2):
+                state, _, _ = unit(x, state)
+            loss = layers.mean(state) + layers.mean(form(y, wide))
+            _, pairs = fluid.optimizer.SGD(0.5).minimize(loss)
+            names = [var.name for var in (*unit.parameters(), *form.parameters())]
+            assert [var.name for var in main.all_parameters()] == names == [var.name for var, _ in pairs]
+            assert names == [f"{layer}_0.{end}" for layer in ("gru_unit", "bilinear_tensor_product") for end in ("w_0", "b_0")]
+            exe = fluid.Executor()
+            exe.run(startup)
+            feed = {"x": np.ones((2, 9), "float32"), "y": np.ones((2, 5), "float32")}
+            first, last = (exe.run(main, feed, [loss])[0][0] for _ in range(2))
+            assert last < first
