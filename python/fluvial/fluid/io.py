@@ -396,12 +396,23 @@ def load_program_state(model_path: str, var_list: Any = None) -> dict[str, Any]:
         model_path: The files without their ending, or a folder.
         var_list: Which variables, if all are in one file of Fluid's.
     """
+    import numpy as np
+
+    found = _program_state(model_path, var_list)
+    # A number is an array of one element, as in Fluid.
+    return {name: np.atleast_1d(value) for name, value in found.items()}
+
+
+def _program_state(model_path: str, var_list: Any) -> dict[str, Any]:
     from .dygraph.checkpoint import read_arrays
 
+    for var in () if var_list is None else var_list:
+        if not isinstance(var, Variable):
+            raise fault(TypeError, f"`var_list` has {var!r}, which is no variable", "give variables of the program")
     for ending in (".pdparams", ".pdopt", ".pdmodel"):
         model_path = model_path.removesuffix(ending)
     if os.path.isdir(model_path):
-        found = {}
+        found: dict[str, Any] = {}
         for base, _, names in os.walk(model_path):
             for name in names:
                 path = os.path.join(base, name)

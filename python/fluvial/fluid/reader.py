@@ -50,6 +50,9 @@ class GeneratorLoader:
         return_list: bool = False,
         drop_last: bool = True,
     ) -> None:
+        if in_dygraph_mode() and feed_list is not None and not all(isinstance(var, Variable) for var in feed_list):
+            # Nothing is fed where ops run at once: Fluid 1.5 takes arrays as examples there.
+            feed_list = None
         self._vars: list[Variable] = [] if feed_list is None else variables_of(feed_list)
         if in_dygraph_mode() and not iterable:
             import warnings

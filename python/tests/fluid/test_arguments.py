@@ -383,3 +383,30 @@ class TestLayerObjects:
             feed = {"x": np.ones((2, 9), "float32"), "y": np.ones((2, 5), "float32")}
             first, last = (exe.run(main, feed, [loss])[0][0] for _ in range(2))
             assert last < first
+
+
+class TestReaders:
+    def test_examples_in_place_of_variables(self):
+        with fluid.dygraph.guard():
+            reader = fluid.io.PyReader(feed_list=[np.empty([4, 2], "float32")], capacity=2, return_list=True)
+            reader.decorate_batch_generator(lambda: iter([[np.ones([4, 2], "float32")]]))
+            assert [batch[0].numpy().sum() for batch in reader()] == [8.0]
+
+
+def test_states_of_programs(tmp_path):
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.scope_guard(fluid.Scope()), fluid.program_guard(main, startup):
+        fluid.optimizer.Adam(0.5).minimize(layers.mean(layers.fc(layers.data("x", [2]), 1)))
+        exe = fluid.Executor()
+        exe.run(startup)
+        exe.run(main, {"x": np.ones((1, 2), "float32")})
+        fluid.io.save_persistables(exe, str(tmp_path / "d"), main)
+        fluid.io.save_persistables(exe, str(tmp_path), main, filename="one")
+        values = [var for var in main.list_vars() if var.persistable]
+        with pytest.raises(TypeError, match="no variable"):
+            fluid.load_program_state(str(tmp_path / "one"), var_list=["fc_0.w_0"])
+        for state in (fluid.load_program_state(str(tmp_path / "d")), fluid.load_program_state(str(tmp_path / "one"), values)):
+            for var in values:
+                tensor = fluid.global_scope().find_var(var.name).get_tensor()
+                np.testing.assert_array_equal(np.array(tensor), state[var.name], strict=True)
+            fluid.set_program_state(main, state)
