@@ -222,14 +222,14 @@ class Executor:
 
     def infer_from_dataset(
         self, program: Any = None, dataset: Any = None, scope: Any = None, thread: int = 0, debug: bool = False,
-        fetch_list: Any = None, fetch_info: Any = None, print_period: int = 100,
+        fetch_list: Any = None, fetch_info: Any = None, print_period: int = 100, fetch_handler: Any = None,
     ) -> None:  # fmt: skip
         """Refused; see `train_from_dataset`."""
         self.train_from_dataset()
 
     def train_from_dataset(
         self, program: Any = None, dataset: Any = None, scope: Any = None, thread: int = 0, debug: bool = False,
-        fetch_list: Any = None, fetch_info: Any = None, print_period: int = 100,
+        fetch_list: Any = None, fetch_info: Any = None, print_period: int = 100, fetch_handler: Any = None,
     ) -> None:  # fmt: skip
         """Refused: Fluid's datasets are read by its own processes."""
         raise fault(

@@ -25,11 +25,11 @@ UNREAD = {
         "checkpoints capacity sync_steps in_place compressor input_program skip_opt_set print_log level skip_grads "
         "backward_strategy save_intermediate_out cut_list"
     ),
-    "the function is refused as a whole": "dataset thread debug fetch_list fetch_info print_period device_type",
+    "the function is refused as a whole": "dataset thread debug fetch_list fetch_info print_period fetch_handler device_type",
     "Fluid asks for them, and does not use them": (
         "topk padding data_layout moving_mean_name moving_variance_name do_model_average_for_mean_and_var sample_size "
         "anchor_var executor eval_program reset_program feed_var_name fetch_var_name tracer_option is_data "
-        "need_check_feed belong_to_optimizer throw_on_error with_details block lod_level pserver_program regularization"
+        "need_check_feed belong_to_optimizer new_para_name_checker throw_on_error with_details block lod_level pserver_program regularization"
     ),
     "what they ask for is done in any case": "order clip need_reorder is_copy persistable startup_program",
     "a class's methods have them for classes of users": (
@@ -410,3 +410,32 @@ def test_states_of_programs(tmp_path):
                 tensor = fluid.global_scope().find_var(var.name).get_tensor()
                 np.testing.assert_array_equal(np.array(tensor), state[var.name], strict=True)
             fluid.set_program_state(main, state)
+
+
+class TestNames:
+    def test_a_name_before_arguments_by_name(self):
+        with fluid.dygraph.guard():
+            relu = fluid.dygraph.PRelu("prelu", mode="all", param_attr=fluid.initializer.Constant(0.5))
+            assert relu(fluid.dygraph.to_variable(np.array([[-2.0, 4.0]], "float32"))).numpy().tolist() == [[-1.0, 4.0]]
+
+    def test_seeds_of_all_programs(self):
+        program = fluid.Program()
+        try:
+            program.global_seed(102)
+            assert program.random_seed == fluid.Program().random_seed == 102
+        finally:
+            program.global_seed(0)
+        assert fluid.Program().random_seed == 0
+
+    def test_boxes_that_leave_their_places(self):
+        """A box whose middle may leave its place can overlap an object of the next one, and is no background then."""
+
+        def loss(scale):
+            x = np.zeros((1, 6, 2, 2), "float32")
+            x[0, 0] = 9.0
+            box, label = np.array([[[0.6, 0.25, 0.5, 0.5]]], "float32"), np.zeros((1, 1), "int32")
+            given = [fluid.dygraph.to_variable(value) for value in (x, box, label)]
+            return layers.yolov3_loss(*given, [32, 32], [0], 1, 0.75, 32, scale_x_y=scale).numpy()[0]
+
+        with fluid.dygraph.guard():
+            assert loss(1.0) > loss(1.4)
