@@ -439,3 +439,12 @@ class TestNames:
 
         with fluid.dygraph.guard():
             assert loss(1.0) > loss(1.4)
+
+
+def test_rows_of_their_own_come_in_any_sizes_for_a_list():
+    def build():
+        words = layers.data("words", [-1, 1], dtype="int64")
+        return [layers.reshape(words, [-1])]
+
+    (found,) = in_program(build, {"words": np.arange(10).reshape(2, 5)})
+    assert found.tolist() == list(range(10))
