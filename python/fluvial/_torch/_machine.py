@@ -81,6 +81,8 @@ WIDTHS = {
     **{"int32": 4, "uint32": 4, "float32": 4, "int64": 8, "uint64": 8, "float64": 8},
 }
 CALLED = {
+    # How Python 3 writes bytes for Python 2, as Paddle does.
+    "_codecs.encode",
     "collections.OrderedDict",
     "torch.Size",
     "torch.device",
@@ -257,6 +259,11 @@ class Machine:
             return _arrays.Array()
         if name == "numpy.dtype":
             return _arrays.element_type(arguments)
+        if name == "_codecs.encode":
+            text, coding = arguments
+            if type(text) is not str or coding != "latin1":
+                raise ValueError("bytes are described wrongly")
+            return text.encode("latin1")
         if short == "OrderedDict":
             return self._ordered(*arguments)
         if short == "Size":

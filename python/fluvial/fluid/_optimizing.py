@@ -248,11 +248,12 @@ class Optimizer:
         of_rows: dict[int, tuple[Any, Any]] = {}
         for i, var in enumerate(params):
             penalty = var.regularizer or self.regularization
-            if rows[i] is not None:
-                of_rows[i] = _sparse.updates(rows[i], found[i], value(var), penalty)
-                found[i] = None
-            elif penalty is not None:
+            if penalty is not None:
+                # As in Fluid, a penalty is that of all rows of a table, whose gradient is then that of the whole.
                 found[i] = penalty.add_to(found[i], value(var))
+            elif rows[i] is not None:
+                of_rows[i] = _sparse.updates(rows[i], found[i], value(var))
+                found[i] = None
         return found, of_rows
 
     def _settings(self, var: Any) -> dict[str, Any]:

@@ -52,6 +52,18 @@ def looked_up(table: Any, ids: Any, found: Any) -> None:
         block._looked_up.setdefault(name, []).append((ids, found))
 
 
+def used_whole(table: Any) -> None:
+    """Notes a table whose gradient is that of all rows though its rows alone were to be updated.
+
+    Args:
+        table: The tensor of the table.
+    """
+    if CALLS.dygraph:
+        return
+    block = CALLS.block or default_main_program().current_block()
+    block.program._sparse.update(name for name, value in block._values.items() if value is table)
+
+
 def _touch(touched: dict[str, Any], name: str, ids: Any) -> None:
     with _core.no_grad():
         before = touched.get(name)
@@ -120,25 +132,18 @@ def rows_of(grad: Variable, tensor: Any) -> Rows | None:
     return rows if rows is not None and rows.whole is tensor else None
 
 
-def updates(rows: Rows, prepared: Any, table: Any, penalty: Any) -> tuple[Any, Any]:
+def updates(rows: Rows, prepared: Any, table: Any) -> tuple[Any, Any]:
     """Numbers of rows and their gradients, as an update takes them.
 
     Args:
         rows: The gradients.
         prepared: The gradient of the whole table, cut down or not.
         table: The table.
-        penalty: The penalty of the rows that are used, or nothing.
     """
-    if prepared is rows.whole and penalty is None:
-        return rows.ids, rows.values
-    ids, places, _ = _core.unique(_from_front(rows.ids, table.shape[0]))
     if prepared is rows.whole:
-        values = _core.index_add(rows.values, places, 0, ids.shape[0])
-    else:
-        values = _core.gather(prepared, ids, 0)
-    if penalty is not None:
-        values = penalty.add_to(values, _core.gather(table, ids, 0))
-    return ids, values
+        return rows.ids, rows.values
+    ids, _, _ = _core.unique(_from_front(rows.ids, table.shape[0]))
+    return ids, _core.gather(prepared, ids, 0)
 
 
 def check_lazy(var: Any) -> None:

@@ -19,7 +19,7 @@ from .._fault import fault
 from .._ragged import Ragged
 from . import unique_name
 from ._lists import listed
-from .core import VarType
+from .core import VarType, dtype_of
 from .variable import Parameter, Variable
 
 if TYPE_CHECKING:
@@ -173,9 +173,15 @@ class Block:
         lod_level: int | None = None,
         persistable: bool = False,
         stop_gradient: bool = False,
-        **_: Any,
+        initializer: Any = None,
+        error_clip: Any = None,
+        is_data: bool = False,
+        need_check_feed: bool = False,
+        belong_to_optimizer: bool = False,
+        capacity: int | None = None,
     ) -> Variable:
-        """A variable that has no value yet; `layers.assign`, `py_func` and others give it one.
+        """A variable that has no value yet; `layers.assign`, `py_func` and others give it one. One of this name that is
+        there already is given out again.
 
         Args:
             name: Its name.
@@ -185,13 +191,28 @@ class Block:
             lod_level: How many levels of sequences its rows have.
             persistable: Whether it keeps its value between runs.
             stop_gradient: Whether no gradient passes.
+            initializer: How its initial value is made, if it keeps its value.
+            error_clip: Refused: gradients are not cut down on their way.
+            is_data: For Fluid's programs: inputs are made by `layers.data`.
+            need_check_feed: For Fluid's programs: what is fed is checked in any case.
+            belong_to_optimizer: For Fluid's programs.
+            capacity: For Fluid's programs.
         """
+        if error_clip is not None:
+            raise fault(
+                NotImplementedError, "`error_clip` would cut gradients down on their way", "use `grad_clip` of an optimizer"
+            )
+        if initializer is not None and not persistable:
+            raise fault(ValueError, f"`{name}` does not keep an initial value", "give `persistable=True`, too")
+        known = None if name is None else self.vars.get(name)
+        if known is not None:
+            return _again(known, shape, dtype)
         var = Variable(
             self, name, shape, dtype, persistable=persistable, stop_gradient=stop_gradient, lod_level=lod_level,
             type=type,
         )  # fmt: skip
         if persistable:
-            var = State.of(self.program.global_block(), var.name, shape or (1,), dtype or "float32", None)
+            var = State.of(self.program.global_block(), var.name, shape or (1,), dtype or "float32", initializer)
             var.stop_gradient = stop_gradient
             return var
         self.vars[var.name] = var
@@ -208,7 +229,13 @@ class Block:
         gradient_clip_attr: Any = None,
         optimize_attr: dict[str, Any] | None = None,
         do_model_average: bool = True,
-        **_: Any,
+        lod_level: int = 0,
+        persistable: bool = True,
+        stop_gradient: bool = False,
+        is_distributed: bool = False,
+        need_clip: bool = True,
+        error_clip: Any = None,
+        belong_to_optimizer: bool = False,
     ) -> Parameter:
         """A trained parameter of the program.
 
@@ -222,7 +249,19 @@ class Block:
             gradient_clip_attr: How its gradient is cut down.
             optimize_attr: "learning_rate", the factor of the rate for it.
             do_model_average: Whether averages are kept of it.
+            lod_level: For Fluid's programs: parameters have no sequences.
+            persistable: For Fluid's programs: parameters keep their values.
+            stop_gradient: Whether it gets no gradient.
+            is_distributed: For Fluid's programs.
+            need_clip: Whether its gradient is cut down; False is refused.
+            error_clip: Refused: gradients are not cut down on their way.
+            belong_to_optimizer: For Fluid's programs.
         """
+        if error_clip is not None or not need_clip:
+            raise fault(
+                NotImplementedError, "`error_clip` and `need_clip=False` are not in this front",
+                "use `need_clip` of a class of `fluid.clip`, a function that says which parameters are",
+            )  # fmt: skip
         from .framework import program_guard
         from .layer_helper import LayerHelper
         from .param_attr import ParamAttr
@@ -230,11 +269,12 @@ class Block:
         if not shape or dtype is None:
             raise fault(ValueError, "a parameter has sizes and an element type", 'give `shape=[2, 3], dtype="float32"`')
         rate = (optimize_attr or {}).get("learning_rate", 1.0)
+        trainable = trainable and not stop_gradient
         said = ParamAttr(name, initializer, rate, regularizer, trainable, gradient_clip_attr, do_model_average)
         with program_guard(self.program):
             return LayerHelper("parameter").new_parameter(said, shape, dtype)
 
-    def append_op(self, type: str, inputs: Any = None, outputs: Any = None, attrs: Any = None, **_: Any) -> None:
+    def append_op(self, type: str, inputs: Any = None, outputs: Any = None, attrs: Any = None) -> None:
         """Appends an operator by Fluid's name to the block that is being filled, which must be this one.
 
         Args:
@@ -461,6 +501,22 @@ def _near(name: str, names: Any) -> str:
 
     near = difflib.get_close_matches(name, list(names), 1)
     return f"is it `{near[0]}`?" if near else "`[v.name for v in program.list_vars()]` lists those that it has"
+
+
+def _again(var: Variable, shape: Sequence[int] | None, dtype: Any) -> Variable:
+    """A variable that is there already, unless it is said to be another one."""
+    sizes = None if shape is None else tuple(shape)
+    if sizes is not None and var.shape and sizes != tuple(var.shape):
+        raise fault(
+            ValueError, f"`{var.name}` is there already, with the sizes {list(var.shape)}, not {list(sizes)}",
+            "give it another name",
+        )  # fmt: skip
+    if dtype is not None and var._dtype is not None and dtype_of(dtype) is not var._dtype:
+        raise fault(
+            ValueError, f"`{var.name}` is there already, and has elements {var.dtype}, not {dtype_of(dtype)}",
+            "give it another name",
+        )  # fmt: skip
+    return var
 
 
 class State(Variable):

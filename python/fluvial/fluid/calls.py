@@ -148,13 +148,21 @@ class _Undo:
         self._ids = dict(unique_name._Current.generator.ids)
         self._programs = [] if CALLS.dygraph else [default_main_program(), default_startup_program()]
         self._known = [(set(program.global_block().vars), set(program._made)) for program in self._programs]
+        self._owner = CALLS.owner
+        self._held = None if self._owner is None else self._owner._holds()
 
     def names(self) -> None:
         """Names are given out again."""
         unique_name._Current.generator.ids = dict(self._ids)
 
+    def asked(self) -> None:
+        """A layer object is asked for its parameters from the first one again."""
+        if self._owner is not None:
+            self._owner._ask_anew(self._held)
+
     def states(self) -> None:
         """Parameters that were made are forgotten."""
+        self.asked()
         for program, (names, made) in zip(self._programs, self._known):
             block = program.global_block()
             for name in [name for name, var in block.vars.items() if name not in names and isinstance(var, State)]:
@@ -221,6 +229,7 @@ def _once_more(
         if not _reconcile(args, named, front):
             raise error
         CALLS.layer = None
+        undo.asked()
         return function(*args, **named)
 
     is_size = getattr(error, "kind", None) == "shape" and _core.is_building()
@@ -328,6 +337,8 @@ def layer(function: Callable[..., Any]) -> Callable[..., Any]:
     except ValueError:
         names = []
     has_phase = "is_test" in names
+    # Functions of 1.6 and later that make values take a device, and say whether gradients pass.
+    makes = "device" in names and "stop_gradient" in names
     former = LAYERS.get(kind)
     ordered = None if former is None else order_of(function, former)
 
@@ -344,17 +355,31 @@ def layer(function: Callable[..., Any]) -> Callable[..., Any]:
             if out is None and target in names and len(args) > names.index(target):
                 place = names.index(target)
                 out, args = args[place], (*args[:place], None, *args[place + 1 :])
+        if "name" in names and len(args) > names.index("name"):
+            # A name by place makes names of results, too.
+            place = names.index("name")
+            args, named = args[:place], {**dict(zip(names[place:], args[place:])), **named}
         if has_phase and CALLS.dygraph and not CALLS.training and len(args) <= names.index("is_test"):
             named["is_test"] = True
         result = applied(function, kind, *args, **named)
-        if out is None:
-            return result
-        store(result, out)
-        return out
+        if out is not None:
+            store(result, out)
+            result = out
+        if makes:
+            _as_made(result, {**dict(zip(names, args)), **named})
+        return result
 
     if former is not None:
         call.former = former.split()  # type: ignore[attr-defined]
     return call
+
+
+def _as_made(result: Variable, given: dict[str, Any]) -> None:
+    """Heeds `device` and `stop_gradient` of a function that makes a value."""
+    if given.get("device") not in (None, "cpu"):
+        raise fault(ValueError, f"there is no device {given['device']!r} here", "use 'cpu', or leave it out")
+    if "stop_gradient" in given:
+        result.stop_gradient = bool(given["stop_gradient"])
 
 
 def _has_tensors(values: Any) -> bool:

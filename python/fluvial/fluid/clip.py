@@ -49,8 +49,13 @@ class GradientClipBase:
         pairs = [(var, gradient) for var, gradient in params_grads if gradient is not None]
         if not pairs:
             return []
-        params = [var for var, _ in pairs]
-        return list(zip(params, applied(lambda *given: cut_down(params, given, self), "clip", *(g for _, g in pairs))))
+        # What is not cut down stays the variable that it was.
+        chosen = [(var, gradient) for var, gradient in pairs if self._takes(var)]
+        params = [var for var, _ in chosen]
+        cut = iter(
+            applied(lambda *given: cut_down(params, given, self), "clip", *(g for _, g in chosen)) if chosen else ()
+        )
+        return [(var, next(cut) if self._takes(var) else gradient) for var, gradient in pairs]
 
     def _key(self) -> Any:
         """Parameters whose clips have equal keys are cut down together."""
@@ -82,6 +87,18 @@ class ErrorClipByValue(GradientClipByValue):
     """Refused where it is used: gradients are cut down in the middle of the way back."""
 
 
+def shrunk(gradients: Sequence[Any], limit: float) -> list[Any]:
+    """Gradients times `limit / max(norm, limit)`, where the norm is that of all of them.
+
+    Args:
+        gradients: Tensors.
+        limit: The largest norm.
+    """
+    norm = _core.global_norm(list(gradients))
+    factor = limit / _core.maximum(norm, _core.full_like(norm, limit))
+    return [gradient * _core.cast(factor, gradient.dtype) for gradient in gradients]
+
+
 class GradientClipByNorm(GradientClipBase):
     """The norm of each gradient is at most `clip_norm`.
 
@@ -95,7 +112,7 @@ class GradientClipByNorm(GradientClipBase):
         self.clip_norm = float(clip_norm)
 
     def apply(self, gradients: Sequence[Any]) -> list[Any]:
-        return _core.clip_gradients("norm", self.clip_norm, list(gradients))
+        return [shrunk([gradient], self.clip_norm)[0] for gradient in gradients]
 
 
 class GradientClipByGlobalNorm(GradientClipBase):
@@ -115,7 +132,7 @@ class GradientClipByGlobalNorm(GradientClipBase):
         return self.group_name, self.clip_norm
 
     def apply(self, gradients: Sequence[Any]) -> list[Any]:
-        return _core.clip_gradients("global_norm", self.clip_norm, list(gradients))
+        return shrunk(gradients, self.clip_norm)
 
 
 def set_gradient_clip(clip: GradientClipBase, param_list: Iterable[Any] | None = None, program: Any = None) -> None:

@@ -14,6 +14,8 @@ class _Settings:
     """Settings of Fluid's compiler, which can be set and change nothing."""
 
     _known: dict[str, Any] = {}
+    #: Settings that would change results: the values that do not, and what to do instead.
+    _fixed: dict[str, tuple[tuple[Any, ...], str]] = {}
 
     def __init__(self) -> None:
         self.__dict__.update(self._known)
@@ -21,6 +23,9 @@ class _Settings:
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in self._known:
             raise fault(AttributeError, f"`{type(self).__name__}` has no setting `{name}`", f"it has {', '.join(self._known)}")
+        same, remedy = self._fixed.get(name, ((value,), ""))
+        if value not in same:
+            raise fault(NotImplementedError, f"`{type(self).__name__}.{name}` is {value!r}", remedy)
         self.__dict__[name] = value
 
 
@@ -30,6 +35,11 @@ class ExecutionStrategy(_Settings):
     _known = {
         "num_threads": 0, "allow_op_delay": False, "num_iteration_per_drop_scope": 1, "num_iteration_per_run": 1,
         "use_thread_barrier": False, "use_cuda": False, "use_experimental_executor": False, "dry_run": False,
+    }  # fmt: skip
+    _fixed = {
+        "num_iteration_per_run": ((1,), "call `Executor.run` as often"),
+        "use_cuda": ((False, 0), "there is the CPU; leave it out"),
+        "dry_run": ((False,), "`fluvial.compile(program)` compiles without a run"),
     }  # fmt: skip
 
 
@@ -57,6 +67,11 @@ class BuildStrategy(_Settings, _Choice):
         "async_mode": False, "enable_parallel_graph": False, "enable_backward_optimizer_op_deps": True,
         "mkldnn_enabled_op_types": set(), "nccl_comm_num": 1, "use_hierarchical_allreduce": False,
         "enable_auto_fusion": False,
+    }  # fmt: skip
+    _fixed = {
+        "gradient_scale_strategy": ((0, 1), "scale the loss; with one device, gradients are not scaled"),
+        "debug_graphviz_path": (("",), "print the program, or use `fluvial.debug`"),
+        "num_trainers": ((0, 1), "start ranks with `mpirun`; see `fluid.DistributeTranspiler`"),
     }  # fmt: skip
 
 

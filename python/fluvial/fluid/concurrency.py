@@ -12,6 +12,7 @@ from .. import _core
 from .._fault import fault
 from . import unique_name
 from .blocks import inner_input
+from .core import VarType, dtype_of
 from .framework import Block, Variable, default_main_program
 from .layers._blocks import Closed, Guard, joined_branches
 
@@ -40,7 +41,7 @@ def make_channel(dtype: Any = None, capacity: int = 0) -> ChannelVariable:
     """A channel, by which tasks of a program talk.
 
     Args:
-        dtype: For Fluid's programs: what is sent has its own type.
+        dtype: The element type of what is sent, or `VarType.LOD_TENSOR` for any.
         capacity: How many values it holds that nobody has received yet; with 0, a sender waits until its value is received.
     """
     if not isinstance(capacity, int) or isinstance(capacity, bool) or capacity < 0:
@@ -48,6 +49,8 @@ def make_channel(dtype: Any = None, capacity: int = 0) -> ChannelVariable:
     block = default_main_program().current_block()
     made = ChannelVariable(block, unique_name.generate("channel"))
     made.capacity = capacity
+    if dtype not in (None, VarType.LOD_TENSOR):
+        made._dtype = dtype_of(dtype)
     block.vars[made.name] = made
     return made
 
@@ -62,7 +65,14 @@ def _sent(block: Block, channel: Any, value: Variable) -> tuple[Any, Any]:
     """A channel and what is sent on it, as the core has them, in a block that is not being built yet."""
     with block.building():
         tensor = block.value(value)
-    _channel(channel).known(tensor.type_text)
+    asked = _channel(channel)._dtype
+    if asked is not None and isinstance(tensor, _core.Tensor) and tensor.dtype.name != str.__str__(asked.value):
+        raise fault(
+            TypeError,
+            f"`{channel.name}` takes {asked.value}, and `{value.name}` has elements {tensor.dtype.name}",
+            "write `fluid.layers.cast`, or make the channel with another `dtype`",
+        )
+    channel.known(tensor.type_text)
     with block.building():
         return block.raw(channel), tensor
 

@@ -40,6 +40,9 @@ class _ScopeTensor(LoDTensor):
         array = np.asarray(array)
         if self._name in self._state:
             old = self._state[self._name]
+            if old.ndim == 0 and array.shape == (1,):
+                # A number is an array of one element in Fluid.
+                array = array.reshape(())
             if tuple(old.shape) != array.shape:
                 raise fault(
                     ValueError,
@@ -63,20 +66,26 @@ class _ScopeVariable:
 class Scope:
     """Variables that persist, by name. Programs that run in one scope share what is called alike."""
 
-    def __init__(self, state: Any = None) -> None:
+    def __init__(self, state: Any = None, parent: Scope | None = None) -> None:
         self._state = _core.State() if state is None else state
+        self._parent = parent
         self._kids: list[Scope] = []
+        #: Names of variables that were asked for, and may have no value.
+        self._named: set[str] = set()
 
     def find_var(self, name: str) -> _ScopeVariable | None:
-        """The variable of this name, or None.
+        """The variable of this name, here or in the scope that made this one, or None.
 
         Args:
             name: Its name.
         """
-        return _ScopeVariable(self._state, name) if name in self._state else None
+        if name in self._state or name in self._named:
+            return _ScopeVariable(self._state, name)
+        return None if self._parent is None else self._parent.find_var(name)
 
     def var(self, name: str) -> _ScopeVariable:
         """The variable of this name, which may have no value yet."""
+        self._named.add(name)
         return _ScopeVariable(self._state, name)
 
     def local_var_names(self) -> list[str]:
@@ -85,7 +94,7 @@ class Scope:
 
     def new_scope(self) -> Scope:
         """A scope of its own."""
-        kid = Scope()
+        kid = Scope(parent=self)
         self._kids.append(kid)
         return kid
 
@@ -163,8 +172,10 @@ class Executor:
             scope: Where states are; `global_scope()` if none is given.
             return_numpy: Whether arrays are returned, rather than `LoDTensor`.
             use_program_cache: For Fluid's programs: compiled programs are kept anyway.
-            return_merged: For Fluid's programs: results come from one device.
-            use_prune: For Fluid's programs: what is not fetched and changes no state is not computed anyway.
+            return_merged: Results of devices are put together, as there is one device; False is refused for a program on
+                several of them.
+            use_prune: Whether updates are left out that are not fetched, which is refused for a program that has any.
+                What changes no state and is not fetched is left out in any case.
 
         Returns:
             What is fetched, in order.
@@ -181,12 +192,23 @@ class Executor:
         trainer = program if isinstance(program, TrainerProgram) else None
         compiled = getattr(program, "_program", None)
         if compiled is not None:
+            if not return_merged:
+                raise fault(
+                    NotImplementedError, "`return_merged=False` asks for the results of each device, and there is one",
+                    "leave it out",
+                )  # fmt: skip
             program = compiled
         if program is None:
             program = default_main_program()
         if not isinstance(program, Program):
             raise fault(TypeError, f"{program!r} is no program", "give a `fluid.Program`")
         fetch = _listed(fetch_list)
+        if use_prune and program._optimizers:
+            raise fault(
+                NotImplementedError,
+                "`use_prune` would leave updates out that are not fetched, and this program updates parameters",
+                "run `program.clone(for_test=True)`, made before `minimize`, or leave `use_prune` out",
+            )
         feed = _merged(feed)
         state = (scope or global_scope())._state
         with state:
@@ -200,14 +222,14 @@ class Executor:
 
     def infer_from_dataset(
         self, program: Any = None, dataset: Any = None, scope: Any = None, thread: int = 0, debug: bool = False,
-        fetch_list: Any = None, fetch_info: Any = None, print_period: int = 100,
+        fetch_list: Any = None, fetch_info: Any = None, print_period: int = 100, fetch_handler: Any = None,
     ) -> None:  # fmt: skip
         """Refused; see `train_from_dataset`."""
         self.train_from_dataset()
 
     def train_from_dataset(
         self, program: Any = None, dataset: Any = None, scope: Any = None, thread: int = 0, debug: bool = False,
-        fetch_list: Any = None, fetch_info: Any = None, print_period: int = 100,
+        fetch_list: Any = None, fetch_info: Any = None, print_period: int = 100, fetch_handler: Any = None,
     ) -> None:  # fmt: skip
         """Refused: Fluid's datasets are read by its own processes."""
         raise fault(

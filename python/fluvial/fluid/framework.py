@@ -39,7 +39,7 @@ class Program:
     def __init__(self) -> None:
         self.blocks = [Block(self, 0)]
         self.current_block_idx = 0
-        self._seed = 0
+        self._seed = Program._first_seed
         self._is_test = False
         #: States that running this program makes anew, if it is a startup program.
         self._made: dict[str, State] = {}
@@ -107,6 +107,18 @@ class Program:
         self._seed = seed
         if seed and in_dygraph_mode():
             _core.seed(seed)
+
+    #: The seed that programs have when they are made.
+    _first_seed = 0
+
+    def global_seed(self, seed: int = 0) -> None:
+        """Sets the seed of this program, and of those that are made from here on.
+
+        Args:
+            seed: The seed; see `random_seed`.
+        """
+        self.random_seed = seed
+        Program._first_seed = seed
 
     def list_vars(self) -> Iterator[Variable]:
         """All variables, block by block."""

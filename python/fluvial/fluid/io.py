@@ -246,12 +246,18 @@ def save_inference_model(
         main_program: The program.
         model_filename: The file of the program, `__model__` if nothing is said.
         params_filename: The file of parameters, `__params__` if nothing is said.
-        export_for_deployment: For Fluid's programs.
+        export_for_deployment: Whether the program is cut down to the targets; False is refused.
         program_only: Whether only the program is written.
 
     Returns:
         The names of the targets.
     """
+    if not export_for_deployment:
+        raise fault(
+            NotImplementedError,
+            "`export_for_deployment=False` asks for the whole program, to be trained further",
+            "write `fluid.io.save(program, path)`, and build the program anew to load it",
+        )
     fed = [feeded_var_names] if isinstance(feeded_var_names, str) else list(feeded_var_names)
     targets = list(target_vars) if isinstance(target_vars, (list, tuple)) else [target_vars]
     program = _program(main_program)
@@ -390,12 +396,23 @@ def load_program_state(model_path: str, var_list: Any = None) -> dict[str, Any]:
         model_path: The files without their ending, or a folder.
         var_list: Which variables, if all are in one file of Fluid's.
     """
+    import numpy as np
+
+    found = _program_state(model_path, var_list)
+    # A number is an array of one element, as in Fluid.
+    return {name: np.atleast_1d(value) for name, value in found.items()}
+
+
+def _program_state(model_path: str, var_list: Any) -> dict[str, Any]:
     from .dygraph.checkpoint import read_arrays
 
+    for var in () if var_list is None else var_list:
+        if not isinstance(var, Variable):
+            raise fault(TypeError, f"`var_list` has {var!r}, which is no variable", "give variables of the program")
     for ending in (".pdparams", ".pdopt", ".pdmodel"):
         model_path = model_path.removesuffix(ending)
     if os.path.isdir(model_path):
-        found = {}
+        found: dict[str, Any] = {}
         for base, _, names in os.walk(model_path):
             for name in names:
                 path = os.path.join(base, name)

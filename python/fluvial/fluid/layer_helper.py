@@ -156,6 +156,12 @@ class LayerHelper:
 
         _sparse.looked_up(table, ids, rows)
 
+    def updated_whole(self, table: Any) -> None:
+        """Hears of a table with `is_sparse` whose gradient is that of all rows."""
+        from . import _sparse
+
+        _sparse.used_whole(table)
+
     def new_parameter(
         self,
         attr: Any,
@@ -237,7 +243,7 @@ class LayerHelper:
 
     # What layers of Fluid's users call, with variables ----------------------------------------------
 
-    def append_activation(self, input_var: Any, act: Any = None, **_: Any) -> Any:
+    def append_activation(self, input_var: Any, act: Any = None) -> Any:
         """A variable under a function.
 
         Args:
@@ -249,7 +255,7 @@ class LayerHelper:
             return activation(input_var, act)
         return input_var if act is None else applied(activation, "activation", input_var, act)
 
-    def append_op(self, type: str, inputs: Any = None, outputs: Any = None, attrs: Any = None, **_: Any) -> None:
+    def append_op(self, type: str, inputs: Any = None, outputs: Any = None, attrs: Any = None) -> None:
         """Appends an operator by Fluid's name.
 
         Args:
@@ -262,7 +268,7 @@ class LayerHelper:
 
         append(type, inputs, outputs, attrs)
 
-    def create_variable_for_type_inference(self, dtype: Any = None, stop_gradient: bool = False, **_: Any) -> Variable:
+    def create_variable_for_type_inference(self, dtype: Any = None, stop_gradient: bool = False) -> Variable:
         """A variable without a value, for an output of `append_op`.
 
         Args:

@@ -50,6 +50,9 @@ class GeneratorLoader:
         return_list: bool = False,
         drop_last: bool = True,
     ) -> None:
+        if in_dygraph_mode() and feed_list is not None and not all(isinstance(var, Variable) for var in feed_list):
+            # Nothing is fed where ops run at once: Fluid 1.5 takes arrays as examples there.
+            feed_list = None
         self._vars: list[Variable] = [] if feed_list is None else variables_of(feed_list)
         if in_dygraph_mode() and not iterable:
             import warnings
@@ -219,7 +222,10 @@ class DataLoader:
         drop_last: Whether the last batch is left out if it is shorter.
         collate_fn: Makes a batch of a list of samples.
         num_workers: For Fluid's programs: batches are read ahead by a thread.
-        others: For Fluid's programs.
+        use_buffer_reader: For Fluid's programs.
+        use_shared_memory: For Fluid's programs.
+        timeout: For Fluid's programs.
+        worker_init_fn: Refused: there are no processes that it would begin.
     """
 
     def __init__(
@@ -234,9 +240,18 @@ class DataLoader:
         drop_last: bool = False,
         collate_fn: Callable[[list[Any]], Any] | None = None,
         num_workers: int = 0,
-        **others: Any,
+        use_buffer_reader: bool = True,
+        use_shared_memory: bool = True,
+        timeout: int = 0,
+        worker_init_fn: Any = None,
     ) -> None:
         import random
+
+        if worker_init_fn is not None:
+            raise fault(
+                NotImplementedError, "`worker_init_fn` begins processes, and batches are read by a thread",
+                "call it before the loop",
+            )  # fmt: skip
 
         def numbers() -> Iterator[list[int]]:
             if batch_sampler is not None:

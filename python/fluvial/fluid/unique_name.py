@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any
 
 __all__ = ["generate", "guard", "switch"]
 
@@ -45,8 +44,13 @@ def generate(key: str) -> str:
 generate_with_ignorable_key = generate
 
 
-def switch(new_generator: UniqueNameGenerator | None = None, *_: Any) -> UniqueNameGenerator:
-    """Counts with another generator from here on; returns the former one."""
+def switch(new_generator: UniqueNameGenerator | None = None, new_para_name_checker: object = None) -> UniqueNameGenerator:
+    """Counts with another generator from here on; returns the former one.
+
+    Args:
+        new_generator: The generator; a new one if none is given.
+        new_para_name_checker: For Fluid's programs: names of parameters are checked by their programs.
+    """
     former = _Current.generator
     _Current.generator = new_generator or UniqueNameGenerator()
     return former

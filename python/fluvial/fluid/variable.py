@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from .._fault import fault
+from ..layers._math import divided
 from . import unique_name
 from .core import VarType, dtype_of
 
@@ -394,31 +395,64 @@ def _is_operand(other: Any) -> bool:
     return isinstance(other, (Variable, numbers.Number, np.ndarray, np.generic, list, tuple))
 
 
-def _numeric(function: Any) -> Any:
-    """A function of two operands, of which one may be a number or an array."""
+def _numeric(function: Any, place: int | None = None) -> Any:
+    """A function of two operands, of which one may be a number or an array.
+
+    Args:
+        function: Takes both.
+        place: Which of them is the variable whose element type the result has, as in Fluid; none for comparisons.
+    """
 
     def op(a: Any, b: Any) -> Any:
         import numpy as np
 
-        a, b = (x if not isinstance(x, (np.ndarray, list, tuple)) else _core.tensor(np.asarray(x)) for x in (a, b))
-        return function(a, b)
+        both = [x if not isinstance(x, (np.ndarray, list, tuple)) else _core.tensor(np.asarray(x)) for x in (a, b)]
+        if place is not None:
+            both[1 - place] = _like(both[place], both[1 - place])
+        return function(*both)
 
     return op
+
+
+def _like(x: Any, other: Any) -> Any:
+    """An operand with the element type of the variable that is calculated with."""
+    if not isinstance(x, _core.Tensor) or x.dtype.name == "bool":
+        return other
+    is_whole = x.dtype.name.startswith(("int", "uint"))
+    if isinstance(other, _core.Tensor):
+        if other.dtype == x.dtype or other.dtype.name == "bool":
+            return other
+        if is_whole and not other.dtype.name.startswith(("int", "uint")):
+            raise fault(
+                TypeError,
+                f"integers ({x.dtype.name}) are calculated with {other.dtype.name}: Fluid would cut fractions off",
+                "write `fluid.layers.cast` around one of them",
+            )
+        return _core.cast(other, x.dtype)
+    if not is_whole or isinstance(other, (bool, int)):
+        return other
+    if other != int(other):
+        raise fault(
+            TypeError,
+            f"integers ({x.dtype.name}) are calculated with {other}, which is none",
+            "write `fluid.layers.cast(x, 'float32')` around the integers",
+        )
+    return int(other)
 
 
 for _name, _function, _label in (
     ("add", _core.add, "elementwise_add"),
     ("sub", _core.sub, "elementwise_sub"),
     ("mul", _core.mul, "elementwise_mul"),
-    ("truediv", _core.div, "elementwise_div"),
-    ("div", _core.div, "elementwise_div"),
+    ("truediv", divided, "elementwise_div"),
+    ("div", divided, "elementwise_div"),
     ("pow", _core.pow, "elementwise_pow"),
     ("floordiv", _core.floor_div, "elementwise_floordiv"),
     ("mod", _core.remainder, "elementwise_mod"),
     ("matmul", _core.matmul, "matmul"),
 ):
-    setattr(Variable, f"__{_name}__", _binary(_numeric(_function), _label))
-    setattr(Variable, f"__r{_name}__", _binary(_numeric(_function), _label, True))
+    setattr(Variable, f"__{_name}__", _binary(_numeric(_function, 0), _label))
+    setattr(Variable, f"__r{_name}__", _binary(_numeric(_function, 1), _label, True))
 for _name, _function, _label in (
     ("eq", _core.eq, "equal"),
     ("ne", _core.ne, "not_equal"),

@@ -75,15 +75,22 @@ elementwise_floordiv = _elementwise(
 )
 
 
-def _divided(x: Any, y: Any) -> Tensor:
-    whole = isinstance(x, _core.Tensor) and x.dtype.name.startswith(("int", "uint"))
-    if whole and (isinstance(y, int) or (isinstance(y, _core.Tensor) and y.dtype == x.dtype)):
-        # Integers are divided as C does it.
-        return _core.cast(_core.trunc(_core.div(_core.cast(x, "float64"), y)), x.dtype)
+def divided(x: Any, y: Any) -> Tensor:
+    """`x` divided by `y`; integers by integers of their type give integers."""
+    tensors = [value for value in (x, y) if isinstance(value, _core.Tensor)]
+    dtype = tensors[0].dtype
+    if dtype.name.startswith(("int", "uint")) and all(
+        value.dtype == dtype if isinstance(value, _core.Tensor) else isinstance(value, int) for value in (x, y)
+    ):
+        # Integers are divided as C does it: towards zero.
+        down: Any = _core.floor_div(x, y)
+        rest = x - down * y
+        is_up = _core.logical_and(_core.ne(rest, 0), _core.ne(_core.lt(x, 0), _core.lt(y, 0)))
+        return down + _core.cast(is_up, dtype)
     return _core.div(x, y)
 
 
-elementwise_div = _elementwise(_divided, "elementwise_div", "`x` divided by `y`")
+elementwise_div = _elementwise(divided, "elementwise_div", "`x` divided by `y`")
 
 
 def _reduce(function: Callable[..., Tensor], name: str, what: str) -> Callable[..., Tensor]:

@@ -40,8 +40,9 @@ def wanted(kind, inits):
             new_rows = []
             for row, go in zip(rows, going):
                 new = [gru(row, *states, 0.2)] if kind == "gru" else list(lstm(row, *states, 0.2))
-                new_rows.append(new[0])
                 states = [np.where(go, a, b) for a, b in zip(new, states)]
+                # Behind the end of a sequence, a step gives the state that stays.
+                new_rows.append(states[0])
             rows, ends[layer, way] = new_rows, states
         outs.append(np.stack(rows if way == 0 else rows[::-1], 1))
     order = [ends[layer, way] for layer in range(2) for way in range(2)]

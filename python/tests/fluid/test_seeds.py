@@ -338,6 +338,16 @@ class TestFlavours:
         np.testing.assert_allclose(sigmoid(tensor([0.0, 2.0])).numpy(), 1 / (1 + np.exp([0.0, -2.0])), rtol=1e-6)
 
 
+    def test_layers_of_small_operations(self, fluid):
+        """`SigmoidLayer(x) = EWiseDivisionLayer(1.0, AddScalarLayer(ExpLayer(-x), 1.0))`, and the layer that is one."""
+        with fluid.imperative.guard():
+            layers = fluid.layers
+            x = fluid.imperative.base.to_variable(np.array([0.0, 2.0, -1.0], np.float32))
+            ones = fluid.imperative.base.to_variable(np.ones(3, np.float32))
+            small = layers.elementwise_div(ones, layers.scale(layers.exp(-x), bias=1.0))
+            np.testing.assert_allclose(small._numpy(), layers.sigmoid(x)._numpy(), rtol=1e-6)
+
+
 class TestParadigms:
     """"Design doc: Fluid": a model first, no model, loops of the program."""
 

@@ -128,7 +128,7 @@ def to_variable(value: Any, name: str | None = None, zero_copy: bool | None = No
     Args:
         value: An array, a list, a number, a variable, or sequences: a `LoDTensor` or a `fl.Ragged`.
         name: Its name.
-        zero_copy: For Fluid's programs: elements are copied.
+        zero_copy: Whether the variable has the memory of the array, which is not to be written then; copied unless said.
         block: For Fluid's programs.
     """
     if isinstance(value, Variable):
@@ -147,7 +147,12 @@ def to_variable(value: Any, name: str | None = None, zero_copy: bool | None = No
         made = dygraph_variable(value.map(lambda rows: to_variable(rows)._value()), name)
         made.lod_level = value.levels
         return made
-    tensor = value if isinstance(value, _core.Tensor) else _core.tensor(np.array(value))
+    if isinstance(value, _core.Tensor):
+        tensor = value
+    elif zero_copy and isinstance(value, np.ndarray):
+        tensor = _core.from_numpy(value)
+    else:
+        tensor = _core.tensor(np.array(value))
     if "float" in tensor.dtype.name and not tensor.is_tracked and not tensor.is_symbolic:
         tensor = tensor.track()
     return dygraph_variable(tensor, name)

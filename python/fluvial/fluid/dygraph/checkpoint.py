@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import Any
 
@@ -14,6 +15,9 @@ __all__ = ["save_dygraph", "load_dygraph", "save_persistables", "load_persistabl
 
 #: What names of files of optimizers begin with.
 _OPTIMIZER = "optimizer."
+
+#: The table of names of parameters by their places in a layer, as Fluid calls it.
+_TABLE = "StructuredToParameterName@@"
 
 
 def save_dygraph(state_dict: dict[str, Any], model_path: str) -> None:
@@ -36,6 +40,9 @@ def save_dygraph(state_dict: dict[str, Any], model_path: str) -> None:
             arrays.update({f"{name}/{key}": np.asarray(part) for key, part in value.items()})
         else:
             arrays[name] = _array(value)
+    if is_model:
+        table = json.dumps({name: value.name for name, value in state_dict.items()})
+        arrays[_TABLE] = np.frombuffer(table.encode(), "uint8")
     folder = os.path.dirname(model_path)
     if folder:
         os.makedirs(folder, exist_ok=True)
@@ -65,7 +72,8 @@ def load_dygraph(model_path: str, keep_name_table: bool = False) -> tuple[dict[s
 
     Args:
         model_path: The file, with or without its ending.
-        keep_name_table: For Fluid's programs.
+        keep_name_table: Whether the names of parameters, by their places in the layer, are among the arrays, as
+            "StructuredToParameterName@@".
 
     Returns:
         Arrays of a layer, and what an optimizer remembered, or None.
@@ -77,24 +85,45 @@ def load_dygraph(model_path: str, keep_name_table: bool = False) -> tuple[dict[s
         raise fault(
             RuntimeError, f"there is neither `{params}` nor `{options}`", "write them with `save_dygraph`"
         )
-    found = read_arrays(params) if os.path.exists(params) else {}
+    found, table = _read(params) if os.path.exists(params) else ({}, None)
+    if keep_name_table and table is not None:
+        found[_TABLE] = table
     return found, _nested(read_arrays(options)) if os.path.exists(options) else None
 
 
 def read_arrays(path: str) -> dict[str, Any]:
     """The arrays of a file by name."""
+    return _read(path)[0]
+
+
+def _read(path: str) -> tuple[dict[str, Any], Any]:
+    """The arrays of a file by name, and the names of parameters by their places, if it says them."""
     import numpy as np
 
     with open(path, "rb") as file:
-        if file.read(2) != b"PK":
-            raise fault(
-                ValueError,
-                f"`{path}` was not written here",
-                "Fluid's own files are pickles: read them there, and write arrays with `numpy.savez`",
-            )
+        start = file.read(2)
+        if start[:1] == b"\x80":
+            # Fluid's own file, of which nothing is run.
+            from ..._torch import load_pickle
+
+            held = _as_arrays(load_pickle(path))
+            if not isinstance(held, dict):
+                raise fault(ValueError, f"`{path}` holds no arrays by name", "give a file that `save_dygraph` wrote")
+            return held, held.pop(_TABLE, None)
+        if start != b"PK":
+            raise fault(ValueError, f"`{path}` is no file of `save_dygraph`", "write it with `save_dygraph`")
         _check_archive(file, path)
         with np.load(file, allow_pickle=False) as arrays:
-            return {name: arrays[name] for name in arrays.files}
+            found = {name: arrays[name] for name in arrays.files}
+    table = found.pop(_TABLE, None)
+    return found, None if table is None else json.loads(table.tobytes())
+
+
+def _as_arrays(value: Any) -> Any:
+    """What a pickle held, with arrays in place of tensors."""
+    if isinstance(value, _core.Tensor):
+        return value.numpy()
+    return {key: _as_arrays(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def _check_archive(file: Any, path: str) -> None:

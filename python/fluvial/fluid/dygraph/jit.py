@@ -147,10 +147,16 @@ class TracedLayer:
 
         Args:
             dirname: The folder.
-            feed: Numbers of inputs; all of them.
+            feed: Numbers of inputs, which must be those that the outputs need; all by default.
             fetch: Numbers of outputs; all by default.
         """
         from ..io import write_inference_model
 
-        outs = [f"out{i}" for i in (range(self._count) if fetch is None else fetch)]
-        write_inference_model(dirname, self._core.for_use(outs), self._core.state)
+        program = self._core.for_use([f"out{i}" for i in (range(self._count) if fetch is None else fetch)])
+        wanted = self._names if feed is None else [self._names[i] for i in feed]
+        lost = sorted(set(program.inputs) - set(wanted))
+        if lost:
+            raise fault(
+                ValueError, f"the outputs need input {', '.join(name[1:] for name in lost)}, too", "add it to `feed`"
+            )
+        write_inference_model(dirname, program, self._core.state)

@@ -102,10 +102,12 @@ class Layer:
             name: Its name.
             persistable: Whether it keeps its value between runs.
             dtype: Its element type.
-            type: For Fluid's programs.
+            type: What it is: rows of numbers, `VarType.LOD_TENSOR`.
         """
         from ..layers.arrays import create_tensor
 
+        if type is not VarType.LOD_TENSOR:
+            raise fault(NotImplementedError, f"a layer keeps no variable of type {type}", "leave `type` out")
         return create_tensor(dtype or self._dtype, name or f"{self.full_name()}.var", bool(persistable))
 
     def add_parameter(self, name: str, parameter: Any) -> Any:
@@ -367,12 +369,28 @@ class Layer:
     def _call(self, function: Callable[..., Any], *inputs: Any, **options: Any) -> Any:
         """Calls a function of `layers` with the parameters of this layer."""
         former, CALLS.owner = CALLS.owner, self
-        own = self.__dict__
-        own["_asked"], own["_asked_states"] = [0, 0], 0
+        self._ask_anew()
         try:
             return function(*inputs, **options)
         finally:
             CALLS.owner = former
+
+    def _holds(self) -> tuple[set[str], set[str]]:
+        """The names of its parameters and states."""
+        return set(self._parameters), set(self._buffers)
+
+    def _ask_anew(self, held: tuple[set[str], set[str]] | None = None) -> None:
+        """A function asks for its parameters from the first one on.
+
+        Args:
+            held: The names of those that it had before a call that failed; others are forgotten.
+        """
+        own = self.__dict__
+        own["_asked"], own["_asked_states"] = [0, 0], 0
+        if held is not None:
+            for values, names in zip((self._parameters, self._buffers), held):
+                for name in set(values) - names:
+                    del values[name]
 
     def _slot(self, is_bias: bool) -> str:
         asked = self.__dict__["_asked"]

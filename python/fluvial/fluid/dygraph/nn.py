@@ -48,7 +48,9 @@ class _Around(Layer):
             cls.__signature__ = _signature(cls)  # type: ignore[attr-defined]
 
     def __init__(self, *args: Any, **named: Any) -> None:
-        is_old = self._is_old(args) or "name_scope" in named
+        # A text before arguments of which the first is given by name is a name, too.
+        is_scope = bool(args) and isinstance(args[0], str) and bool(self._new) and self._new[0] in named
+        is_old = self._is_old(args) or "name_scope" in named or is_scope
         scope = named.pop("name_scope", None)
         if is_old and scope is None:
             scope, args = args[0], args[1:]

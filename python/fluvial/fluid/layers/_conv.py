@@ -176,7 +176,7 @@ def inplace_abn(
         raise fault(ValueError, f"`act` is {act!r}", 'use None, "identity", "leaky_relu" or "elu"')
     return batch_norm(
         input, acts[act], is_test, momentum, epsilon, param_attr, bias_attr, data_layout, False, name,
-        moving_mean_name, moving_variance_name, use_global_stats=use_global_stats,
+        moving_mean_name, moving_variance_name, do_model_average_for_mean_and_var, use_global_stats=use_global_stats,
     )  # fmt: skip
 
 

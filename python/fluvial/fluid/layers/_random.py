@@ -127,14 +127,14 @@ def sampling_id(
         min: The lower end of the random number that is looked up.
         max: Its upper end.
         seed: Where random numbers begin, anew in each run; 0 for those of the scope's stream.
-        dtype: For Fluid's programs; numbers of columns are integers.
+        dtype: The element type of the numbers.
     """
     rows: Any = x.shape[0]
     with drawing(seed or None):
         drawn = _core.uniform((x.dtype, (rows, 1)), min, max)
     passed = _core.cast(_core.cumsum(x, 1) <= drawn, "int64")
     last = _core.dim_size(x.shape[1], "int64") - 1
-    return _core.minimum(_core.sum(passed, axis=1), last)
+    return _core.cast(_core.minimum(_core.sum(passed, axis=1), last), dtype)
 
 
 def random_crop(x: Tensor, shape: Sequence[int], seed: int | None = None) -> Tensor:

@@ -7,6 +7,7 @@ from ..._fault import fault
 from .._lists import listed
 from ..._ragged import Ragged
 from ..layer_helper import LayerHelper
+from ...layers._inplace import drawing
 from ._sequence_values import as_many_rows, beginnings, rows_of, sequences, whole
 
 TYPE_CHECKING = False
@@ -434,17 +435,20 @@ def nce(
         name: Names the parameters.
         sampler: "uniform", "log_uniform" or "custom_dist".
         custom_dist: The probabilities of all classes.
-        seed: For Fluid's programs: random numbers follow `fluid.Program.random_seed`.
-        is_sparse: For Fluid's programs.
+        seed: Where random numbers begin, anew in each run; 0 for those of the scope's stream.
+        is_sparse: For Fluid's programs: the gradient is that of the whole table, and `lazy_mode` is refused.
     """
     x = rows_of(input)
     helper = LayerHelper("nce", name=name)
     weight = helper.create_parameter(param_attr, [num_total_classes, x.shape[1]], x.dtype.name)
     bias = helper.create_parameter(bias_attr, [num_total_classes, 1], x.dtype.name, is_bias=True)
-    found = _core.nce(
-        x, whole(label), weight, bias, num_neg_samples=10 if num_neg_samples is None else num_neg_samples,
-        sampler=sampler, custom_dist=[float(p) for p in (() if custom_dist is None else custom_dist)],
-    )  # fmt: skip
+    if is_sparse:
+        helper.updated_whole(weight)
+    with drawing(seed or None):
+        found = _core.nce(
+            x, whole(label), weight, bias, num_neg_samples=10 if num_neg_samples is None else num_neg_samples,
+            sampler=sampler, custom_dist=[float(p) for p in (() if custom_dist is None else custom_dist)],
+        )  # fmt: skip
     return found if sample_weight is None else found * _core.reshape(rows_of(sample_weight), (-1, 1))
 
 
@@ -472,7 +476,7 @@ def hsigmoid(
         path_table: The nodes on the way to the class of each row, filled up with -1.
         path_code: Where each decision goes, 0 or 1.
         is_custom: Whether the tree is one's own.
-        is_sparse: For Fluid's programs.
+        is_sparse: For Fluid's programs: the gradient is that of the whole table, and `lazy_mode` is refused.
     """
     if is_custom != (path_table is not None) or is_custom != (path_code is not None):
         raise fault(
@@ -483,6 +487,8 @@ def hsigmoid(
     helper = LayerHelper("hierarchical_sigmoid", name=name)
     nodes = num_classes if is_custom else num_classes - 1
     weight = helper.create_parameter(param_attr, [nodes, x.shape[1]], x.dtype.name)
+    if is_sparse:
+        helper.updated_whole(weight)
     bias = helper.create_parameter(bias_attr, [nodes, 1], x.dtype.name, is_bias=True)
     table, code = (whole(path_table), whole(path_code)) if is_custom else (None, None)
     return _core.hsigmoid(x, whole(label), weight, bias, table, code, num_classes)

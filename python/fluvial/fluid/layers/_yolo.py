@@ -46,6 +46,7 @@ def yolov3_loss(
     gt_score: Tensor | None = None,
     use_label_smooth: bool = True,
     name: str | None = None,
+    scale_x_y: float = 1.0,
 ) -> Tensor:
     """The loss of a map of predictions, `[batch]`: places, sizes, whether there is an object, and classes.
 
@@ -62,6 +63,7 @@ def yolov3_loss(
         gt_score: How much each object counts, `[batch, objects]`.
         use_label_smooth: Whether classes are nearly, and not quite, 0 and 1.
         name: For Fluid's programs.
+        scale_x_y: How far a box may leave its place, where it is asked whether it overlaps an object.
     """
     sizes, mask = listed(anchors, "sizes"), listed(anchor_mask, "numbers")
     if len(sizes) % 2 or not mask or any(not 0 <= i < len(sizes) // 2 for i in mask):
@@ -91,8 +93,10 @@ def yolov3_loss(
     across = _core.tensor([float(i % width) for i in range(height * width)] * len(mask), x.dtype)
     down = _core.tensor([float(i // width) for i in range(height * width)] * len(mask), x.dtype)
     per_cell = [_core.reshape(_core.broadcast_to(_core.unsqueeze(v, 1), (len(mask), height * width)), (cells,)) for v in (wide, high)]
+    beyond = -0.5 * (scale_x_y - 1.0)
     boxes = [
-        (_core.sigmoid(at[0]) + across) / float(width), (_core.sigmoid(at[1]) + down) / float(height),
+        (_core.sigmoid(at[0]) * scale_x_y + (across + beyond)) / float(width),
+        (_core.sigmoid(at[1]) * scale_x_y + (down + beyond)) / float(height),
         _core.exp(at[2]) * per_cell[0], _core.exp(at[3]) * per_cell[1],
     ]  # fmt: skip
     overlap = _shared([_core.unsqueeze(v, 2) for v in boxes], [_core.unsqueeze(v, 1) for v in (gx, gy, gw, gh)])

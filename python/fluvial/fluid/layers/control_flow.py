@@ -527,11 +527,16 @@ def Assert(cond: Variable, data: Sequence[Variable] | None = None, summarize: in
     Args:
         cond: A bool variable of one element.
         data: Variables whose values are shown.
-        summarize: For Fluid's programs.
+        summarize: How many elements of each are shown, of the first eight.
         name: For Fluid's programs.
     """
+    def shown(value: Any) -> Any:
+        return value if summarize < 0 else _core.slice(_core.reshape(value, (-1,)), 0, 0, int(summarize))
+
     applied(
-        lambda c, values: _core.assert_(_core.reshape(c, ()), "the condition of `layers.Assert` does not hold", values),
+        lambda c, values: _core.assert_(
+            _core.reshape(c, ()), "the condition of `layers.Assert` does not hold", [shown(value) for value in values]
+        ),
         "assert", cond, [] if data is None else listed(data, "variables"),
     )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..._fault import fault
 from ..core import CPUPlace
 from ..framework import cpu_places
 
@@ -15,4 +16,6 @@ def get_places(device_count: int | None = None, device_type: str | None = None) 
         device_count: How many; one if nothing is said.
         device_type: "CPU".
     """
+    if device_type not in (None, "CPU"):
+        raise fault(ValueError, f"there are no devices of type {device_type!r}", 'use "CPU"')
     return cpu_places(device_count)

@@ -33,9 +33,11 @@ def data(
         append_batch_size: Whether the open size of the batch stands before them, unless one is open already.
         dtype: Its element type.
         lod_level: How many levels of sequences its rows have.
-        type: For Fluid's programs.
+        type: What it is: rows of numbers, `VarType.LOD_TENSOR`.
         stop_gradient: Whether it gets no gradient.
     """
+    if type is not VarType.LOD_TENSOR:
+        raise fault(NotImplementedError, f"an input of type {type} cannot be fed", "leave `type` out, and feed all rows")
     sizes = open_sizes(shape)
     if append_batch_size and not any(size == -1 for size in sizes):
         sizes.insert(0, -1)

@@ -197,7 +197,7 @@ class LSTMCell(_Weighted):
         return [[self.hidden_size], [self.hidden_size]]
 
 
-def _mask(lengths: Any, like: Any, dtype: Any) -> Any:
+def step_mask(lengths: Any, like: Any, dtype: Any) -> Any:
     """For steps first and sequences second: one where a sequence goes on, else zero."""
 
     def made(lengths: Any, like: Any) -> Any:
@@ -241,7 +241,7 @@ def rnn(
         return layers.transpose(x, [1, 0, *range(2, len(x.shape))])
 
     steps = inputs if time_major else mapped(turned, inputs)
-    mask = None if sequence_length is None else _mask(sequence_length, leaves(steps)[0], "float32")
+    mask = None if sequence_length is None else step_mask(sequence_length, leaves(steps)[0], "float32")
     if is_reverse:
         steps = mapped(lambda x: layers.reverse(x, 0), steps)
         mask = None if mask is None else layers.reverse(mask, 0)

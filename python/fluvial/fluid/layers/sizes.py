@@ -53,7 +53,7 @@ def reshape(
     """Other sizes of the same elements: 0 is the one that was there, -1 follows from the others.
 
     What is said of the sizes of an input of one column, `layers.data(name, shape=[1])`, is not more than that it has
-    elements, to Fluid: it may be fed with any sizes where it is reshaped at once to more axes.
+    elements, to Fluid: it may be fed with any sizes where it is reshaped at once to more axes, or, with rows of its own, to one.
 
     Args:
         x: The values.
@@ -65,7 +65,9 @@ def reshape(
     """
     is_bare = isinstance(x, Variable) and x.block is not None and x.is_data and x._shape == (-1, 1) and x.stop_gradient
     is_known = isinstance(shape, (list, tuple)) and all(isinstance(size, int) and size != 0 for size in shape)
-    if not is_bare or not is_known or len(shape) < 3 or actual_shape is not None or x.lod_level:
+    # Rows of its own, `layers.data(name, shape=[-1, 1])`, are not tied to a batch, and may come in any sizes for a list.
+    is_list = is_bare and is_known and len(shape) == 1 and x._own_rows
+    if not is_bare or not is_known or not (is_list or len(shape) > 2) or actual_shape is not None or x.lod_level:
         return _reshape(x, shape, actual_shape, act, inplace, name)
     home: Any = x.block
     block = home.program.global_block()

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...dygraph.layers import Layer
 from ...layers._cells import gru_step, layers_of, lstm_step
-from ...layers.rnn import RNNCell, rnn
+from ...layers.rnn import RNNCell, rnn, step_mask
 from ...param_attr import ParamAttr
 
 __all__ = ["BasicGRUUnit", "BasicLSTMUnit", "basic_gru", "basic_lstm"]
@@ -144,6 +144,10 @@ def _network(
         out, last = rnn(
             _Stack(units, dropout_prob), input, states, sequence_length, not batch_first, is_reverse=bool(way)
         )
+        if sequence_length is not None:
+            # Behind the end of a sequence, Fluid's basic networks give the state that stays.
+            held = states[-1][0] if way else last[-1][0]
+            out = _held(out, held, sequence_length, dropout_prob, batch_first)
         outs.append(out)
         lasts.append(last)
     ends = [
@@ -151,6 +155,18 @@ def _network(
         for kind in range(len(inits))
     ]
     return (layers.concat(outs, axis=2) if bidirectional else outs[0]), ends
+
+
+def _held(out: Any, state: Any, lengths: Any, dropout_prob: float | None, batch_first: bool) -> Any:
+    """The outputs of all steps, with a state in place of those behind the ends of sequences."""
+    layers, batch = layers_of(), 0 if batch_first else 1
+    going = step_mask(lengths, layers.transpose(out, [1, 0, 2]) if batch_first else out, out.dtype)
+    if batch_first:
+        going = layers.transpose(going, [1, 0])
+    stays = layers.elementwise_add(layers.zeros_like(out), layers.unsqueeze(state, [1 - batch]))
+    if dropout_prob:
+        stays = layers.dropout(stays, dropout_prob=dropout_prob)
+    return layers.elementwise_mul(out, going, axis=0) + layers.elementwise_mul(stays, 1.0 - going, axis=0)
 
 
 def _first(init: Any, input: Any, place: int, hidden_size: int, dtype: Any, batch_first: bool) -> Any:
