@@ -73,7 +73,7 @@ def _form(value: Any, at: str, tensors: dict[str, Any], known: dict[int, Any], a
 
 def is_tensors(path: Path) -> bool:
     """Whether a file is one of safetensors."""
-    with open(path, "rb") as file:
+    with open(os.fspath(path), "rb") as file:
         start = file.read(9)
     size = int.from_bytes(start[:8], "little")
     return len(start) == 9 and start[8:] == b"{" and size < os.path.getsize(path)
@@ -81,7 +81,7 @@ def is_tensors(path: Path) -> bool:
 
 def is_archive(path: Path) -> bool:
     """Whether a file is one that PyTorch wrote."""
-    with open(path, "rb") as file:
+    with open(os.fspath(path), "rb") as file:
         return file.read(4) == b"PK\x03\x04"
 
 
@@ -89,7 +89,7 @@ def read(path: Path) -> Any:
     """What `write` has written; the tensors by name of any other file of safetensors."""
     # What is the matter with a damaged file is said before anything of it is used.
     tensors = _core.read_safetensors(path)
-    with open(path, "rb") as file:
+    with open(os.fspath(path), "rb") as file:
         header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
     form = header.get("__metadata__", {}).get(_FORM)
     if form is None:

@@ -103,7 +103,7 @@ def export_view(path: str | os.PathLike[str], *what: Any, names: list[str] | Non
         True
     """
     page = _core.view_page(*_sorted(what or ("runs",), names))
-    with open(path, "w", encoding="utf-8") as file:
+    with open(os.fspath(path), "w", encoding="utf-8") as file:
         file.write(page)
 
 

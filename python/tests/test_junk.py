@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 
 import fluvial as fl
+import fluvial.torch as torch
+from fluvial.fluid.paddle import creator
 
 sys.path.insert(0, str(Path(__file__).parent))
 from junk import workers  # noqa: E402
@@ -86,8 +88,29 @@ REFUSED = {
     "a tensor as a window": lambda: fl.nn.Conv2d(1, 1, fl.expand(fl.zeros([1], dtype="int64"), [2**31])),
     "resampling for ever": lambda: fl.interpolate(IMAGE, size=[2**40, 1]),
     "planes beyond all memory": lambda: fl.max_unpool2d(IMAGE, fl.zeros([1, 1, 4, 4], "int64"), 1, size=[2**62, 2**31]),
+    "a tensor as a state dict": lambda: fl.nn.Linear(2, 1).load_state_dict(fl.expand(fl.zeros([1]), [2**40]), False),
     "a negative order": lambda: fl.zeros([2**62, 2**62]),
 }
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda file: torch.save({}, file),
+        lambda file: torch.load(file),
+        lambda file: fl.load_torch(file),
+        lambda file: fl.export_view(file),
+        lambda file: fl.save({}, file),
+        lambda file: fl.load(file),
+        lambda file: list(creator.text_file(file)()),
+    ],
+)
+def test_a_number_is_no_path(use):
+    """An open file of the process would be used, and closed."""
+    mine = os.open(os.devnull, os.O_RDWR)
+    with pytest.raises((TypeError, ValueError)):
+        use(mine)
+    os.close(mine)
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -1,6 +1,7 @@
 """`fl.limits`, checkpoints of runs, seeds of scripts: what a run may need, and what it goes on from."""
 
 import os
+import pickle
 import subprocess
 import sys
 import warnings
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import fluvial as fl
+import fluvial.torch as torch
 
 
 @fl.function
@@ -90,6 +92,7 @@ class TestCheckpoints:
 SCRIPT = """
 import sys
 import fluvial as fl
+import fluvial.torch as torch
 
 if len(sys.argv) > 1:
     fl.seed(int(sys.argv[1]))
@@ -126,6 +129,7 @@ def test_a_seed_in_a_script_is_that_of_its_program(tmp_path, monkeypatch):
 ARRAYS = """
 import numpy as np
 import fluvial as fl
+import fluvial.torch as torch
 
 x = np.arange(40, dtype="f4").reshape(20, 2) / 40
 reader = fl.reader({"x": x, "y": x.sum(1, keepdims=True)}).batch(4)
@@ -168,3 +172,22 @@ def test_a_script_over_arrays_in_memory_runs_by_the_command(tmp_path, monkeypatc
 def test_a_path_is_no_array():
     with pytest.raises(TypeError, match="(?s)test_limits.py.*is a path.*batch_reader"):
         fl.reader("points.csv")
+
+
+def test_files_of_the_flavour_have_a_checksum(tmp_path):
+    path = tmp_path / "net.pt"
+    state = fl.nn.Linear(30, 20).state_dict()
+    torch.save(state, path)
+    whole = path.read_bytes()
+    assert pickle.loads(whole).keys() == state.keys() == torch.load(path).keys()
+    places = range(0, len(whole), 97)
+    damaged = [whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1 :] for at in places]
+    damaged += [whole[:at] + bytes(len(whole) - at) for at in places] + [whole[:at] for at in places]
+    damaged += [whole + b"more", whole + whole]
+    for data in damaged:
+        path.write_bytes(data)
+        with pytest.raises((ValueError, TypeError, EOFError, pickle.UnpicklingError)):
+            torch.load(path)
+    # Those of others have none.
+    path.write_bytes(pickle.dumps({"epoch": 3}, protocol=2))
+    assert torch.load(path) == {"epoch": 3}

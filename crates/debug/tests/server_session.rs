@@ -310,7 +310,7 @@ fn the_program_may_be_left_stopped_or_ended() {
     client.event("terminated");
     client.ok("disconnect", json!({"terminateDebuggee": true}));
     assert!(client.is_closed());
-    assert_eq!(mock.orders(), [Go::Pause, Go::Quit, Go::Quit]);
+    assert_eq!(mock.orders(), [Go::Pause, Go::Quit, Go::Quit, Go::Detach]);
 }
 
 #[test]
@@ -378,6 +378,35 @@ fn what_the_target_tells() {
 
 fn mock_place() -> fluvial_debug::target::Place {
     fluvial_debug::target::Place { file: "/mock/a.py".into(), line: 7, column: 0, listing: None }
+}
+
+#[test]
+fn nothing_stops_for_a_client_that_is_gone() {
+    // An op takes so long that what is asked for is still to be done when the client goes.
+    let pace = Duration::from_millis(100);
+    for (is_back, says_farewell) in [(false, false), (false, true), (true, false), (true, true)] {
+        let script = Script { is_immortal: true, pace, ..Script::default() };
+        let (mock, server) = serve(script);
+        let mut client = Client::start(server.port(), &[lines(&[11])]);
+        client.stopped();
+        if is_back {
+            client.ok("reverseContinue", json!({"threadId": 1}));
+        }
+        client.ok("terminate", Value::Null);
+        if !is_back {
+            client.ok("pause", Value::Null);
+        }
+        if says_farewell {
+            client.ok("disconnect", Value::Null);
+        }
+        drop(client);
+        assert!(mock.wait_until(|_| !server.has_client()));
+        assert_eq!(mock.orders().last(), Some(&Go::Detach));
+        for _ in 0..3 {
+            assert!(mock.is_moving());
+        }
+        assert!(fluvial_debug::target::Target::stopped(&*mock).is_none());
+    }
 }
 
 #[test]

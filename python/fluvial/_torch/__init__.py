@@ -46,7 +46,8 @@ def load_pickle(path: str | os.PathLike[str]) -> Any:
 
 
 def _load(path: str | os.PathLike[str], otherwise: type[Legacy | Plain]) -> Any:
-    with open(path, "rb") as file:
+    # A number would be a file of the process that is open, which would be closed.
+    with open(os.fspath(path), "rb") as file:
         size = os.fstat(file.fileno()).st_size
         try:
             start = file.read(4)

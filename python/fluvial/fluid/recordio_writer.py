@@ -40,7 +40,8 @@ def _written(filename: str, batches: Iterable[Any], feeder: Any, max_num_records
         raise fault(ValueError, f"parts of {max_num_records} records", "give at least 1")
     names = list(feeder.feed_names if order is None else order)
     count, kept = 0, []
-    with open(filename, "wb") as file:
+    # A number would be a file of the process that is open, which would be closed.
+    with open(os.fspath(filename), "wb") as file:
         for batch in batches:
             fed = feeder.feed(batch)
             kept.append(_record([fed[name] for name in names]))

@@ -98,6 +98,9 @@ def values(layer: Layer) -> dict[str, Tensor]:
 
 def load(layer: Layer, state: Mapping[str, TensorLike], strict: bool) -> Loaded:
     """See `Layer.load_state_dict`."""
+    if not hasattr(state, "keys"):
+        what = f"`load_state_dict` takes values by name, and was given {type(state).__name__}"
+        raise fault(TypeError, what, "give what `state_dict()` of such a model gives, or a file read by `fl.load`")
     known = persistent(layer)
     loaded = Loaded([n for n in known if n not in state], [n for n in state if n not in known])
     faults, fitting = [], []

@@ -6,6 +6,7 @@ import collections
 import io
 import os
 import pickle
+import zlib
 
 from .. import _core
 from .._fault import fault
@@ -14,6 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+#: What the checksum of a file, which stands at its end, begins with.
+_MARK = b"fluvial.checksum"
 #: What a file may name; nothing else of it is run.
 _ALLOWED = {
     ("collections", "OrderedDict"): collections.OrderedDict,
@@ -62,10 +65,12 @@ def save(obj: Any, f: Any) -> None:
         f: A path, or a file that is open for writing bytes.
     """
     data = pickle.dumps(_plain(obj), protocol=4)
+    # Behind its end, where other readers of pickles do not look.
+    data += _MARK + zlib.crc32(data).to_bytes(4, "little")
     if hasattr(f, "write"):
         f.write(data)
         return
-    with open(f, "wb") as file:
+    with open(os.fspath(f), "wb") as file:
         file.write(data)
 
 
@@ -78,12 +83,33 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
         weights_only: True: nothing else is read.
     """
     if hasattr(f, "read"):
-        return _Reader(io.BytesIO(f.read())).load()
-    with open(f, "rb") as file:
-        start = file.read(4)
-        file.seek(0)
-        if start == b"PK\x03\x04":
+        return _loaded(io.BytesIO(f.read()))
+    with open(os.fspath(f), "rb") as file:
+        if file.read(4) == b"PK\x03\x04":
             from .._torch import load_torch
 
             return load_torch(os.fspath(f))
-        return _Reader(file).load()
+        return _loaded(file)
+
+
+def _loaded(file: Any) -> Any:
+    """What a pickle holds, if it is what was written."""
+    end = file.seek(0, os.SEEK_END)
+    file.seek(max(end - len(_MARK) - 4, 0))
+    tail = file.read()
+    if tail.startswith(_MARK) and len(tail) == len(_MARK) + 4:
+        end -= len(tail)
+        file.seek(0)
+        checksum, left = 0, end
+        while left > 0:
+            part = file.read(min(left, 1 << 20))
+            checksum, left = zlib.crc32(part, checksum), left - len(part)
+        if checksum.to_bytes(4, "little") != tail[len(_MARK) :]:
+            what = "the file is damaged, or holds more than one object: its checksum is another one"
+            raise fault(ValueError, what, "take a copy that is whole, or save one dict with all objects")
+    file.seek(0)
+    found = _Reader(file).load()
+    if file.tell() != end:
+        what = "the file is damaged, or holds more than one object: there are bytes behind its end"
+        raise fault(ValueError, what, "take a copy that is whole, or save one dict with all objects")
+    return found

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::listener::{Farewell, Shared};
 use super::token::is_same;
 use crate::target::Go;
-use crate::terminal::{self, Commands, Left, Options, Plain, Prompt, read_line};
+use crate::terminal::{self, Commands, Options, Plain, Prompt, read_line};
 
 /// The first line is never longer.
 const MAX_LINE: usize = 300;
@@ -38,12 +38,8 @@ pub(super) fn serve(mut stream: TcpStream, id: u64, shared: &Arc<Shared>) {
     match *what {
         "pause" => drop(shared.target.go(Go::Pause)),
         "terminal" if shared.take_control(id) => {
-            let left = debug(&stream, rest, id, shared);
-            let farewell = match left {
-                Some(Left::Quit) => Farewell::Quit,
-                _ => Farewell::Detach,
-            };
-            shared.release_control(id, farewell);
+            debug(&stream, rest, id, shared);
+            shared.release_control(id, Farewell::Detach);
         }
         "terminal" => {
             let _ = stream.write_all(b"Somebody else is debugging this process.\n");
@@ -52,7 +48,7 @@ pub(super) fn serve(mut stream: TcpStream, id: u64, shared: &Arc<Shared>) {
     }
 }
 
-fn debug(stream: &TcpStream, rest: &[&str], id: u64, shared: &Arc<Shared>) -> Option<Left> {
+fn debug(stream: &TcpStream, rest: &[&str], id: u64, shared: &Arc<Shared>) -> Option<()> {
     let width = rest.first().and_then(|width| width.parse().ok()).unwrap_or(100);
     let width = usize::clamp(width, 40, 1000);
     let says = |word: &str| rest.iter().skip(1).any(|said| *said == word);
@@ -72,10 +68,11 @@ fn debug(stream: &TcpStream, rest: &[&str], id: u64, shared: &Arc<Shared>) -> Op
     // Who attaches wants to look: the program stops as soon as it can.
     shared.target.go(Go::Pause).ok()?;
     shared.configured(id);
-    match says("edits") {
-        true => session.run(&mut Edited(input)).ok(),
-        false => session.run(&mut Plain(&mut input)).ok(),
-    }
+    let left = match says("edits") {
+        true => session.run(&mut Edited(input)),
+        false => session.run(&mut Plain(&mut input)),
+    };
+    left.ok().map(drop)
 }
 
 /// What a line begins with that stands for a prompt.

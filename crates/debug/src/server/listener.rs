@@ -91,10 +91,8 @@ impl State {
 /// What becomes of the program when the client that has control goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Farewell {
-    /// It goes on without breakpoints.
+    /// It goes on without breakpoints, unless it was told to end.
     Detach,
-    /// It was told to end; if it does not, it goes on without breakpoints.
-    Quit,
     /// It stays as it is.
     Leave,
 }
@@ -128,13 +126,10 @@ impl Shared {
         if lock(&self.state).controller != Some(id) {
             return;
         }
-        if farewell != Farewell::Leave {
+        if farewell == Farewell::Detach {
             self.target.set_breakpoints(Vec::new());
-        }
-        if farewell == Farewell::Detach
-            || farewell == Farewell::Quit && self.target.stopped().is_some()
-        {
-            // A program that is over refuses, and there is nothing to let go.
+            // A program that is over refuses, and there is nothing to let go. One that was told to end ends all the
+            // same; one that does not must not stop for a client that is gone, at what this had still asked for.
             let _ = self.target.go(Go::Detach);
         }
         let mut state = lock(&self.state);

@@ -290,7 +290,6 @@ impl Session {
     fn terminate(&mut self) -> Answer {
         self.target().go(Go::Quit).map_err(text)?;
         self.forget();
-        self.farewell = Farewell::Quit;
         self.tell_end(1);
         Ok(Value::Null)
     }
@@ -305,7 +304,6 @@ impl Session {
         self.is_over.store(true, Ordering::Release);
         self.forget();
         if args.flag("terminateDebuggee") {
-            self.farewell = Farewell::Quit;
             // A program that is over cannot be ended, and is.
             let _ = self.target().go(Go::Quit);
         } else if args.flag("suspendDebuggee") {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -37,7 +38,7 @@ def text_file(path: str) -> Reader:
     """
 
     def lines() -> Iterator[str]:
-        with open(path, encoding="utf-8") as file:
+        with open(os.fspath(path), encoding="utf-8") as file:
             for line in file:
                 yield line.rstrip("\n")
 
