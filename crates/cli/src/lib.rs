@@ -22,6 +22,7 @@ mod observers;
 mod out;
 mod program;
 mod progress;
+mod quantity;
 mod ranks;
 mod settings;
 mod signals;

@@ -40,7 +40,7 @@ const MANY: u64 = 20_000;
 const LONG: Duration = Duration::from_secs(30);
 
 /// A number of bytes: `500M` is 500 MiB.
-fn bytes(text: &str) -> Result<u64, String> {
+pub fn bytes(text: &str) -> Result<u64, String> {
     let wrong = || "write a number of bytes, or of `K`, `M`, `G` or `T`: 500M, 2G".to_string();
     let (number, unit) = split(text);
     let scale = match unit.trim_end_matches("iB").trim_end_matches('B') {

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 pub use self::generation::Generation;
 pub use self::processes::Ranks;
 pub use self::resumed::{Programs, Saved, folder_of};
-pub use self::spread::{SERVERS, Spread};
+pub use self::spread::{SERVERS, Spread, SpreadArgs};
 
 /// Where libraries of MPI may be besides where the system looks: beside this program, and in the environment of Python.
 pub fn folders() -> Vec<PathBuf> {

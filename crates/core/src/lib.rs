@@ -90,7 +90,7 @@ pub use limits::{Limited, LimitedOutputs, Limits, limit_outputs};
 pub use linearize::{Ask, Linear, Residual, Reverse, linearize};
 pub use op::{
     Absorbed, Arity, Attributes, Blocks, CallByCall, Carries, Fault, Op, OpRef, Properties, Ranks,
-    RunBlock, Takes, Told, Types, Values, Weight, Work, eval_by_over, inferred,
+    RunBlock, Takes, Told, Traffic, Types, Values, Weight, Work, bytes_of, eval_by_over, inferred,
 };
 pub use options::PerAxis;
 pub use parametric::{Parametric, ParametricOp};

@@ -21,8 +21,10 @@ use crate::value::Value;
 use crate::var::Var;
 
 mod blocks;
+mod traffic;
 
 pub use blocks::{Blocks, CallByCall, RunBlock, Told, Work};
+pub use traffic::{Traffic, bytes_of};
 
 /// The types of an op's outputs.
 pub type Types = SmallVec<[Type; 1]>;
@@ -274,6 +276,18 @@ pub trait Op: Attributes {
         let [input] = inputs else { return Ok(None) };
         let of_input = |(kind, axes)| Kernel::Reduce { of: None, kind, axes };
         Ok(self.reduces(input).map(of_input))
+    }
+
+    /// About how many multiplications and additions the outputs take, where it is not a few for each of their elements.
+    fn arithmetic(&self, inputs: &[&Type], outs: &[Type]) -> Option<f64> {
+        let _ = (inputs, outs);
+        None
+    }
+
+    /// What crosses the link of a rank, for ops that exchange something among so many ranks.
+    fn traffic(&self, inputs: &[&Type], outs: &[Type], world: usize) -> Option<Traffic> {
+        let _ = (inputs, outs, world);
+        None
     }
 
     /// What the op has to do with the ranks of a run, if anything.

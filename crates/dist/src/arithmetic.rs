@@ -110,3 +110,8 @@ pub(crate) fn divided(mut sum: Tensor, world: usize) -> Result<Tensor> {
     });
     Ok(sum)
 }
+
+/// Whether a library of MPI adds up numbers of this type itself. Others are gathered, and added up by each rank.
+pub fn is_added(dtype: DType) -> bool {
+    matches!(dtype, DType::F32 | DType::F64 | DType::I32 | DType::I64)
+}

@@ -29,7 +29,7 @@ mod solo;
 mod threads;
 mod waiting;
 
-pub use arithmetic::reduced;
+pub use arithmetic::{is_added, reduced};
 pub use context::{Entered, current, enter, is_distributed, set_default};
 pub use group::gathered_from;
 pub use launcher::{Launcher, launched};

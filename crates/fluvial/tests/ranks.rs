@@ -11,7 +11,7 @@ use fluvial::data::reader::{Arrays, register_dataset};
 use fluvial::dist::{Comm, Threads};
 use fluvial::optim::Clip;
 use fluvial::prelude::*;
-use fluvial::runtime::{Checkpoints, OtherRanks};
+use fluvial::runtime::{Agreed, Checkpoints, OtherRanks};
 
 const STEPS: usize = 6;
 
@@ -530,11 +530,11 @@ fn ranks_stop_together() -> Result<()> {
             let steps = std::sync::atomic::AtomicI32::new(0);
             let rank = comm.rank();
             let kept = Checkpoints::new(root.join(rank.to_string())).every_steps(100);
-            let kept = kept.stop_together(move || {
+            let kept = kept.stop_together(move |_| {
                 let step = steps.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                 let flag = i32::from(rank == 1 && asked == Some(step));
                 let any = own.all_reduce(Tensor::scalar(flag), fluvial::dist::Reduction::Max)?;
-                Ok(any.item::<i32>()? != 0)
+                Ok(Agreed { stops: any.item::<i32>()? != 0, saved: None })
             });
             match executor.call().checkpoints(&kept, resume).run() {
                 Ok(_) => Ok(Some(states(&state)?)),
@@ -573,5 +573,61 @@ fn a_guard_refuses_to_write() -> Result<()> {
     assert!(error.to_string().contains("a later start"), "{error}");
     assert!(Checkpoints::new(&folder).list()?.is_empty());
     std::fs::remove_dir_all(&folder).map_err(|error| Error::internal(error.to_string()))?;
+    Ok(())
+}
+
+/// A rank that cannot write for a while costs the others nothing: the latest checkpoint that all have stays.
+#[test]
+fn a_full_disk_of_one_rank() -> Result<()> {
+    let program = spread(&reading(&reader("ranks.full", 2)?)?)?;
+    let root = std::env::temp_dir().join(format!("fluvial-ranks-full-{}", std::process::id()));
+    let steps = Threads::run(2, |comm| {
+        let (own, rank) = (fluvial::dist::current(), comm.rank());
+        let n_written = std::sync::atomic::AtomicU32::new(0);
+        let kept = Checkpoints::new(root.join(rank.to_string())).every_steps(1).keep(2);
+        let kept = kept.guard(move || {
+            let n = n_written.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            match rank == 1 && n >= 2 {
+                true => Err(Error::new(ErrorKind::File, "no space left on the device")),
+                false => Ok(()),
+            }
+        });
+        let kept = kept.tell(|_| ()).stop_together(move |saved| {
+            let all = own.all_gather(Tensor::from_slice(&[saved.unwrap_or(0) as i64], &[1])?)?;
+            let all = all.to_vec::<i64>()?;
+            let saved = Some(all[0] as u64).filter(|step| *step > 0 && all[0] == all[1]);
+            Ok(Agreed { stops: false, saved })
+        });
+        Executor::new(&program, State::new())?.call().checkpoints(&kept, false).run()?;
+        let found = Checkpoints::new(root.join(rank.to_string())).list()?;
+        Ok(found.into_iter().map(|(step, _)| step).collect::<Vec<u64>>())
+    })?;
+    let last = steps[0][0];
+    assert!(last > 4, "too few steps: {steps:?}");
+    assert_eq!(steps, [vec![last, last - 1, 2], vec![2, 1]]);
+    std::fs::remove_dir_all(&root).map_err(|error| Error::internal(error.to_string()))?;
+    Ok(())
+}
+
+/// What an optimizer remembers is never put together, also where the program is a function of Python, in which updates
+/// are constants to gradients.
+#[test]
+fn constants_of_gradients_stay_in_parts() -> Result<()> {
+    let program = program(|net, loss| {
+        let adam = Adam::new(net.parameters(), 0.01);
+        adam.minimize(loss)?;
+        for name in net.parameters() {
+            let moment = format!("adam.m.{name}");
+            let held = read_state(&moment)?;
+            assign_state(&moment, &stop_gradient(&held)?)?;
+        }
+        Ok(())
+    })?;
+    let options = Distribution::new(Strategy::ShardedOptimizer).world(2);
+    let text = distribute(&program, &options)?.to_string();
+    let gathered = text.lines().filter(|line| line.contains("= gather_parts"));
+    let wholes: usize =
+        gathered.map(|line| line.split(" = ").next().unwrap_or("").split(',').count()).sum();
+    assert_eq!(wholes, 3, "only parameters are put together:\n{text}");
     Ok(())
 }

@@ -58,7 +58,16 @@ pub struct Checkpoints {
 type Guard = Arc<dyn Fn() -> Result<()> + Send + Sync>;
 
 /// See [`Checkpoints::stop_together`].
-type Together = Arc<dyn Fn() -> Result<bool> + Send + Sync>;
+type Together = Arc<dyn Fn(Option<u64>) -> Result<Agreed> + Send + Sync>;
+
+/// What the ranks of a run agree on before a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Agreed {
+    /// All of them stop here.
+    pub stops: bool,
+    /// The step of the latest checkpoint of each of them, if it is the same.
+    pub saved: Option<u64>,
+}
 
 /// Who is told of a [`Notice`].
 type Teller = Arc<dyn Fn(&Notice<'_>) + Send + Sync>;
@@ -184,12 +193,15 @@ impl Checkpoints {
 
     /// Asks before each step of a loop in which ranks exchange whether to stop there. All ranks are asked before the same
     /// steps, and have to be given the same answer. Then each writes a checkpoint, and ends as one that is stopped.
+    ///
+    /// Each brings the step of the latest checkpoint that it has. The latest one that all of them have is kept until there
+    /// is another: a rank that cannot write for a while, since its disk is full, does not cost the others theirs.
     #[must_use]
     pub fn stop_together(
         mut self,
-        stops: impl Fn() -> Result<bool> + Send + Sync + 'static,
+        agree: impl Fn(Option<u64>) -> Result<Agreed> + Send + Sync + 'static,
     ) -> Checkpoints {
-        self.together = Some(Arc::new(stops));
+        self.together = Some(Arc::new(agree));
         self
     }
 
@@ -336,7 +348,7 @@ impl Executor {
             }
             let states = states_of(self.state())?;
             let mut checkpoint = Checkpoint { step, run, program, begun, states, suspension };
-            let written = checkpoints.write(&checkpoint);
+            let written = checkpoints.write(&checkpoint, due.common.get());
             if let (Err(error), true) = (&written, together) {
                 return Err(error.clone());
             }

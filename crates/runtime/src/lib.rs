@@ -14,6 +14,7 @@ mod check;
 mod checkpoint;
 mod executor;
 mod feeds;
+mod forecast;
 mod interpreter;
 mod observe;
 pub mod plan;
@@ -22,8 +23,9 @@ mod report;
 
 pub use call::Call;
 pub use check::check;
-pub use checkpoint::{Checkpoint, Checkpoints, Notice, OtherRanks};
+pub use checkpoint::{Agreed, Checkpoint, Checkpoints, Notice, OtherRanks};
 pub use executor::{Executor, Outcome};
+pub use forecast::{Forecast, Machine, forecast, forecast_served};
 pub use interpreter::Interpreter;
 pub use observe::{Live, Logger, Observer, PARTS, Profiler, Progress, Record, Step, Watch};
 pub use plan::{Suspension, Trip};

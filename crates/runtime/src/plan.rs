@@ -6,7 +6,7 @@ mod notes;
 mod over;
 mod pause;
 mod peak;
-mod readers;
+pub(crate) mod readers;
 mod run;
 mod size;
 mod workspace;

@@ -1,19 +1,25 @@
 //! `fluvial plan`.
 
+mod ranks;
+
 use clap::Args;
 use fluvial::compile::Options;
 use fluvial::core::{Loc, State};
 use fluvial::runtime::{Executor, Report};
 use serde_json::json;
 
+use self::ranks::{Planned, RanksArgs};
 use super::{RunArgs, wanted};
-use crate::fault::Outcome;
+use crate::fault::{Outcome, usage};
 use crate::feeds::{FeedArgs, Feeds, SizeArgs};
 use crate::out::Out;
 use crate::program::ProgramArgs;
 use crate::table::{bytes, row, table};
 
 /// Show what memory a run will need, by step and by line; nothing is run.
+///
+/// With `--dist`, predict what a training needs on ranks that are not here: memory, bytes on the wire, and the time of a step,
+/// from its programs and a few figures of the machines. What readers do is not counted.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Plan {
@@ -30,13 +36,16 @@ pub struct Plan {
     #[arg(long, value_name = "BYTES")]
     memory_limit: Option<usize>,
     #[command(flatten)]
+    ranks: RanksArgs,
+    #[command(flatten)]
     common: RunArgs,
 }
 
 const EXAMPLES: &str = "Examples:
   fluvial plan model.flb --size batch=64
   fluvial plan model.fl --feed x=x.npy --fetch loss
-  fluvial plan train.fl --size batch=64 --memory-limit 100000000";
+  fluvial plan train.fl --size batch=64 --memory-limit 100000000
+  fluvial plan train.flb --dist zero1 --world 512 --link 100Gbit --latency 5us --device-flops 100T --device-memory 80G";
 
 impl Plan {
     pub fn run(&self, out: &Out) -> Outcome<u8> {
@@ -44,6 +53,17 @@ impl Plan {
         let outputs = wanted(&program, &self.fetch)?;
         self.common.settle()?;
         let inputs = Feeds::read(&program, &self.feeds)?.empty(&program, &self.sizes)?;
+        if let Some(how) = &self.ranks.dist {
+            if self.memory_limit.is_some() {
+                return Err(usage("a memory limit is for one process", "say --device-memory"));
+            }
+            let planned = Planned { program: &program, outputs: &outputs, inputs: &inputs };
+            return self.ranks.plan(how, &planned, out);
+        }
+        if let Some(option) = self.ranks.spread.given() {
+            let what = format!("`{option}` says how a program is spread over ranks");
+            return Err(usage(what, "say `--dist`, too, or leave it out"));
+        }
         let options = Options { memory_limit: self.memory_limit, ..Options::default() };
         let executor = Executor::with(&program, &outputs, State::new(), &options)?;
         let report = executor.report(&inputs)?;

@@ -26,7 +26,7 @@ use crate::limits::LimitArgs;
 use crate::out::Out;
 use crate::program::{ProgramArgs, is_standard};
 use crate::progress::Progress;
-use crate::ranks::{Programs, Ranks, SERVERS, Saved, Spread};
+use crate::ranks::{Programs, Ranks, SERVERS, Saved, Spread, SpreadArgs};
 use crate::table::{bytes, row, table};
 use crate::{names, observers, settings, signals, tensors};
 
@@ -63,9 +63,8 @@ pub struct Run {
     /// Run one task at a time, in an order that follows from the seed, 0 by default: so the run can be repeated exactly.
     #[arg(long, value_name = "SEED", num_args = 0..=1, default_missing_value = "0")]
     deterministic: Option<u64>,
-    /// How many of the ranks are parameter servers; one by default.
-    #[arg(long, value_name = "K", requires = "dist", value_parser = clap::value_parser!(u32).range(1..))]
-    servers: Option<u32>,
+    #[command(flatten)]
+    spread: SpreadArgs,
     /// Number of epochs: how often loops over readers go through their data.
     #[arg(long, value_name = "N")]
     epochs: Option<u32>,
@@ -133,6 +132,10 @@ impl Run {
         }
         let alone = || self.alone(out, &self.checkpoints, None);
         let Some(strategy) = &self.dist else {
+            if let Some(option) = self.spread.given() {
+                let what = format!("`{option}` says how a program is spread over ranks");
+                return Err(usage(what, "say `--dist`, too, or leave it out"));
+            }
             return fluvial::core::tasks::with_schedule(self.deterministic, alone);
         };
         let ranks = Ranks::join()?;
@@ -156,17 +159,17 @@ impl Run {
     fn as_rank(&self, ranks: &Ranks, strategy: &str, out: &Out) -> Outcome<u8> {
         let (rank, world) = ranks.numbers();
         let mut checkpoints = self.checkpoints.of_rank(rank, world)?;
-        let servers = self.servers;
-        let mut joined = Joined { ranks, strategy, servers, folder: None, saved: None };
+        let args = &self.spread;
+        let mut joined = Joined { ranks, strategy, args, folder: None, saved: None };
         if let Some(folder) = &self.checkpoints.folder {
             joined.folder = Some(folder);
             if self.checkpoints.resume {
                 joined.saved = ranks.saved_by_others(folder)?;
             }
-            let mut of_rank = OfRank { generation: Some(ranks.begin(folder)?), stops: None };
+            let mut of_rank = OfRank { generation: Some(ranks.begin(folder)?), agree: None };
             if strategy != SERVERS {
                 signals::only_note();
-                of_rank.stops = Some(Arc::new(ranks.stops()));
+                of_rank.agree = Some(Arc::new(ranks.agree()));
             } else if let Some(saved) = joined.saved {
                 let what =
                     format!("{} ranks have saved the run, but there are {world}", saved.world);
@@ -410,8 +413,8 @@ impl Run {
 struct Joined<'a> {
     ranks: &'a Ranks,
     strategy: &'a str,
-    /// How many of them are parameter servers, if somebody has said so.
-    servers: Option<u32>,
+    /// What is said of how.
+    args: &'a SpreadArgs,
     /// Where all ranks save the run.
     folder: Option<&'a Path>,
     /// What another number of ranks has saved there, if the run goes on from it.
@@ -421,7 +424,7 @@ struct Joined<'a> {
 impl Joined<'_> {
     /// The programs of the ranks.
     fn spread(&self, program: &Program) -> Outcome<Spread> {
-        self.ranks.spread(program, self.strategy, self.servers)
+        self.ranks.spread(program, self.strategy, self.args)
     }
 
     /// Goes on with the checkpoints of another number of ranks, if there are any.
@@ -441,7 +444,7 @@ impl Joined<'_> {
             Ok(executor.compiled().program.clone())
         };
         let of_ranks = |n: usize| {
-            compiled(Spread::of(original, self.strategy, Some(n), self.servers)?.program(0))
+            compiled(Spread::of(original, self.strategy, Some(n), self.args)?.program(0))
         };
         let programs =
             Programs { then: of_ranks(saved.world)?, alone: of_ranks(1)?, now: compiled(program)? };

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::fault::{self, Outcome};
 use crate::out::Out;
 use crate::program::ProgramArgs;
-use crate::ranks::Spread;
+use crate::ranks::{Spread, SpreadArgs};
 
 /// Write the program that each of several ranks runs.
 ///
@@ -27,9 +27,8 @@ pub struct Transpile {
     /// For how many ranks; `dp` need not know.
     #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     world: Option<u32>,
-    /// How many of the ranks are parameter servers, for `ps`; one by default.
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
-    servers: Option<u32>,
+    #[command(flatten)]
+    spread: SpreadArgs,
     /// The folder for `trainer.flb`, and `trainer.fl` for people; for `ps` also `server.flb` and `server.fl`.
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
@@ -45,7 +44,7 @@ impl Transpile {
     pub fn run(&self, out: &Out) -> Outcome<u8> {
         let program = self.program.load_placed(&State::new())?;
         let world = self.world.map(|n| n as usize);
-        let spread = Spread::of(&program, &self.dist, world, self.servers)?;
+        let spread = Spread::of(&program, &self.dist, world, &self.spread)?;
         std::fs::create_dir_all(&self.output).map_err(|error| fault::file(&self.output, error))?;
         for (name, program) in spread.named() {
             for ending in ["flb", "fl"] {

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use fluvial::core::{Error, ErrorKind, Program, Result, Tensor};
 use fluvial::dist::{self, Broken, Comm, Mpi, Reduction};
-use fluvial::runtime::Checkpoints;
+use fluvial::runtime::{Agreed, Checkpoints};
 
 use super::folders;
 use super::generation::{self, Generation};
 use super::resumed::{self, Programs, Saved};
-use super::spread::Spread;
+use super::spread::{Spread, SpreadArgs};
 use crate::fault::{Fault, Outcome, usage};
 use crate::signals;
 
@@ -80,14 +80,20 @@ impl Ranks {
         Ok(Generation::begin(folder, number)?)
     }
 
-    /// What finds out before a step whether all ranks stop there: if a signal has come to one of them.
-    pub fn stops(&self) -> impl Fn() -> Result<bool> + Send + Sync + 'static {
+    /// What finds out before a step whether all ranks stop there, if a signal has come to one of them, and which checkpoint
+    /// all of them have.
+    pub fn agree(&self) -> impl Fn(Option<u64>) -> Result<Agreed> + Send + Sync + 'static {
         let (mpi, stopped) = (self.mpi.clone(), self.stopped.clone());
-        move || {
-            let own = Tensor::from_slice(&[i32::from(signals::has_arrived())], &[1])?;
-            let any = mpi.all_reduce(own, Reduction::Max)?.to_vec::<i32>()?[0] != 0;
-            stopped.store(any, Ordering::Relaxed);
-            Ok(any)
+        move |saved| {
+            let step = saved.and_then(|step| i64::try_from(step).ok()).unwrap_or(-1);
+            let own = [i64::from(signals::has_arrived()), step, -step];
+            let all = mpi.all_reduce(Tensor::from_slice(&own, &[3])?, Reduction::Max)?;
+            let all = all.to_vec::<i64>()?;
+            let stops = all[0] != 0;
+            stopped.store(stops, Ordering::Relaxed);
+            // The greatest is the least.
+            let saved = u64::try_from(all[1]).ok().filter(|_| all[1] == -all[2]);
+            Ok(Agreed { stops, saved })
         }
     }
 
@@ -135,8 +141,8 @@ impl Ranks {
     }
 
     /// The programs of the ranks. An error if ranks have different ones.
-    pub fn spread(&self, program: &Program, how: &str, servers: Option<u32>) -> Outcome<Spread> {
-        let spread = Spread::of(program, how, Some(self.mpi.world()), servers)?;
+    pub fn spread(&self, program: &Program, how: &str, args: &SpreadArgs) -> Outcome<Spread> {
+        let spread = Spread::of(program, how, Some(self.mpi.world()), args)?;
         let own = Tensor::from_slice(&[spread.fingerprint() as i64], &[1])?;
         let all = self.mpi.all_gather(own)?.to_vec::<i64>()?;
         match all.iter().position(|other| *other != all[0]) {

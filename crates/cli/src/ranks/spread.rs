@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use clap::Args;
 use fluvial::compile::{
     Distribution, Served, Sides, Strategy, distribute, distribute_to_servers, parts_of,
 };
@@ -16,6 +17,31 @@ pub const SERVERS: &str = "ps";
 
 /// The tag of states that servers hand over in the end.
 const TAG: u32 = 32001;
+
+/// What may be said of how a program is spread.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct SpreadArgs {
+    /// How many of the ranks are parameter servers, for `ps`; one by default.
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
+    pub servers: Option<u32>,
+    /// Gradients are exchanged together until they have so many megabytes; 25 by default. `fluvial plan` knows the best.
+    #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub bucket_mb: Option<u32>,
+}
+
+impl SpreadArgs {
+    /// The options that are given: without `--dist` they mean nothing.
+    pub fn given(&self) -> Option<&'static str> {
+        let servers = self.servers.map(|_| "--servers");
+        servers.or(self.bucket_mb.map(|_| "--bucket-mb"))
+    }
+
+    fn options(&self, strategy: Strategy, world: Option<usize>) -> Distribution {
+        let usual = Distribution { world, ..Distribution::new(strategy) };
+        let bucket = self.bucket_mb.map_or(usual.bucket, |mb| (mb as usize) << 20);
+        Distribution { bucket, first_bucket: usual.first_bucket.min(bucket), ..usual }
+    }
+}
 
 /// The programs of the ranks.
 pub enum Spread {
@@ -31,25 +57,25 @@ impl Spread {
         program: &Program,
         how: &str,
         world: Option<usize>,
-        servers: Option<u32>,
+        args: &SpreadArgs,
     ) -> Outcome<Spread> {
         if how != SERVERS {
-            if servers.is_some() {
+            if args.servers.is_some() {
                 return Err(usage("`--servers` belongs to `--dist ps`", "leave it out"));
             }
-            let options = Distribution { world, ..Distribution::new(Strategy::parse(how)?) };
+            let options = args.options(Strategy::parse(how)?, world);
             return Ok(Spread::Same(distribute(program, &options)?));
         }
         let Some(world) = world else {
             return Err(usage("`ps` needs to know how many ranks there are", "say so by `-n 4`"));
         };
-        let servers = servers.unwrap_or(1) as usize;
+        let servers = args.servers.unwrap_or(1) as usize;
         if servers >= world {
             let what = format!("of {world} ranks, {servers} cannot be parameter servers");
             return Err(usage(what, "start more ranks, or ask for fewer servers"));
         }
         let sides = Sides::new(world - servers, servers);
-        let bucket = Distribution::new(Strategy::DataParallel).bucket;
+        let bucket = args.options(Strategy::DataParallel, None).bucket;
         Ok(Spread::Served(Box::new(distribute_to_servers(program, sides, bucket)?), sides))
     }
 

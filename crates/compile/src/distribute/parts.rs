@@ -358,7 +358,7 @@ impl Work<'_> {
             bytes += self.ty(*other).numel().unwrap_or(0) * dtype.size();
             before == 0 || bytes <= self.cut.bucket
         };
-        others[from..].iter().copied().take_while(fits).collect()
+        others[from..].iter().chain(&others[..from]).copied().take_while(fits).collect()
     }
 
     fn finish(mut self) -> Result<Block> {

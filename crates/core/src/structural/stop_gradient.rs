@@ -54,6 +54,10 @@ impl Op for StopGradient {
         batch.as_is()
     }
 
+    fn is_by_element(&self) -> bool {
+        true
+    }
+
     fn grad(&self) -> Grad {
         Grad::Stop
     }

@@ -55,6 +55,7 @@ impl Open {
                 | Op::Each { input, .. }
                 | Op::Permute { input, .. }
                 | Op::Window { input, .. }
+                | Op::Shard { input, .. }
                 | Op::Repeat { input, .. } => input,
                 _ => return Vec::new(),
             };

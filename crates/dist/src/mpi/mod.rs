@@ -12,7 +12,7 @@ use fluvial_tensor::{DType, Error, ErrorKind, Result, Tensor};
 
 pub use find::{Found, find};
 
-use crate::arithmetic::{can_reduce, divided, reduce};
+use crate::arithmetic::{can_reduce, divided, is_added, reduce};
 use crate::launcher::launched;
 use crate::solo::to_itself;
 use crate::waiting::{Since, asked, waiting};
@@ -155,11 +155,6 @@ impl Mpi {
     }
 }
 
-/// Whether MPI itself adds up numbers of this type. Others are gathered and added up by each rank.
-fn is_native(dtype: DType) -> bool {
-    matches!(dtype, DType::F32 | DType::F64 | DType::I32 | DType::I64)
-}
-
 /// A tensor whose bytes may be written, in place of one of truth values, and back.
 fn as_bytes_of(x: Tensor, f: impl FnOnce(Tensor) -> Result<Tensor>) -> Result<Tensor> {
     match x.dtype().is_bool() {
@@ -185,7 +180,7 @@ impl Comm for Mpi {
         can_reduce(x.dtype(), how)?;
         let x = x.contiguous()?;
         self.agree("all_reduce", &x, how as usize)?;
-        if !is_native(x.dtype()) {
+        if !is_added(x.dtype()) {
             let parts = self.parts(&x)?;
             return reduce(&parts, 0, x.numel(), x.dims(), how);
         }
@@ -212,7 +207,7 @@ impl Comm for Mpi {
         self.agree("reduce_scatter", &x, how as usize)?;
         let dims = with_rows(&x, rows);
         let count = x.numel() / self.world;
-        if !is_native(x.dtype()) {
+        if !is_added(x.dtype()) {
             return reduce(&self.parts(&x)?, self.rank * count, count, &dims, how);
         }
         let recv = Tensor::zeros(x.dtype(), &dims)?;

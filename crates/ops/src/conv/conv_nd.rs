@@ -189,6 +189,12 @@ impl Op for Conv {
         Ok(smallvec![Type::new(dtype, &dims)?])
     }
 
+    fn arithmetic(&self, inputs: &[&Type], outs: &[Type]) -> Option<f64> {
+        let of_each: usize =
+            inputs[1].dims()[1..].iter().try_fold(1, |n, d| Some(n * d.value()?))?;
+        Some(2.0 * of_each as f64 * outs[0].numel()? as f64)
+    }
+
     fn eval(&self, inputs: &[&Value], outs: &[Type]) -> Result<Values> {
         let (x, weight) = (inputs[0].tensor()?, inputs[1].tensor()?);
         let geometry = self.geometry();

@@ -223,6 +223,12 @@ impl Op for ConvTranspose {
         Ok(smallvec![Type::new(dtype, &with_spatial(x.dim(0), channels, &self.sizes))?])
     }
 
+    fn arithmetic(&self, inputs: &[&Type], _: &[Type]) -> Option<f64> {
+        let of_each: usize =
+            inputs[1].dims()[1..].iter().try_fold(1, |n, d| Some(n * d.value()?))?;
+        Some(2.0 * of_each as f64 * inputs[0].numel()? as f64)
+    }
+
     fn eval(&self, inputs: &[&Value], outs: &[Type]) -> Result<Values> {
         let (x, weight) = (inputs[0].tensor()?, inputs[1].tensor()?);
         let geometry = self.geometry();

@@ -65,6 +65,11 @@ impl Op for ConvWeightGrad {
         Ok(smallvec![Type::new(dtype, &with_spatial(dy.dim(1), channels, &self.kernel))?])
     }
 
+    fn arithmetic(&self, inputs: &[&Type], outs: &[Type]) -> Option<f64> {
+        let of_each: usize = outs[0].dims()[1..].iter().try_fold(1, |n, d| Some(n * d.value()?))?;
+        Some(2.0 * of_each as f64 * inputs[1].numel()? as f64)
+    }
+
     fn eval(&self, inputs: &[&Value], outs: &[Type]) -> Result<Values> {
         let (x, dy) = (inputs[0].tensor()?, inputs[1].tensor()?);
         let geometry = self.geometry();

@@ -123,6 +123,12 @@ impl Op for Matmul {
         Ok(smallvec![Type::new(dtype, &dims)?])
     }
 
+    fn arithmetic(&self, inputs: &[&Type], outs: &[Type]) -> Option<f64> {
+        let (a, transposed) = (inputs[0], self.transpose_a && inputs[0].rank() > 1);
+        let inner = a.dim(a.rank() - if transposed { 2 } else { 1 }).value()?;
+        Some(2.0 * inner as f64 * outs[0].numel()? as f64)
+    }
+
     fn eval(&self, inputs: &[&Value], outs: &[Type]) -> Result<Values> {
         let (a, b) = self.operands(inputs)?;
         let product = kernels::matmul(&a, &b, outs[0].dtype())?;

@@ -156,6 +156,10 @@ impl Op for MatmulThen {
         Ok(out)
     }
 
+    fn arithmetic(&self, inputs: &[&Type], outs: &[Type]) -> Option<f64> {
+        self.product().arithmetic(&inputs[..2], outs)
+    }
+
     fn eval(&self, inputs: &[&Value], outs: &[Type]) -> Result<Values> {
         let (a, b) = self.product().operands(inputs)?;
         let residual = match self.residual {

@@ -154,6 +154,13 @@ impl Attend {
     }
 }
 
+/// The arithmetic of so many products of queries and keys, or of matrices of these sizes. Of causal ones half is left out.
+pub(super) fn products(q: &Type, k: &Type, n: f64, causal: bool) -> Option<f64> {
+    let keys = k.dim(k.rank() - 2).value()? as f64;
+    let all = 2.0 * n * keys * q.numel()? as f64;
+    Some(if causal { all / 2.0 } else { all })
+}
+
 impl Op for Attend {
     fn arity(&self) -> Arity {
         Arity::AtLeast(3)
@@ -165,6 +172,10 @@ impl Op for Attend {
         }
         let [y, logs] = outputs(inputs)?;
         Ok(if self.logs { smallvec![y, logs] } else { smallvec![y] })
+    }
+
+    fn arithmetic(&self, inputs: &[&Type], _: &[Type]) -> Option<f64> {
+        products(inputs[0], inputs[1], 2.0, self.causal)
     }
 
     fn eval(&self, inputs: &[&Value], _: &[Type]) -> Result<Values> {

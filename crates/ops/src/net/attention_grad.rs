@@ -1,6 +1,6 @@
 //! `attention_grad`: the gradient of `attention`, without the matrix of the scores.
 
-use super::attention::{HeadLayout, masks, outputs};
+use super::attention::{HeadLayout, masks, outputs, products};
 use super::scaled_dot_product_attention::{
     AttentionOptions, grouped_mask, groups, scaled, scores, split_heads, transposed,
     with_group_axis,
@@ -85,6 +85,11 @@ impl Op for AttendGrad {
             }
         }
         Ok(inputs[1..4].iter().map(|ty| **ty).collect())
+    }
+
+    fn arithmetic(&self, inputs: &[&Type], _: &[Type]) -> Option<f64> {
+        // The weights again, and four products with their cotangents.
+        products(inputs[1], inputs[2], 5.0, self.causal)
     }
 
     fn eval(&self, inputs: &[&Value], outs: &[Type]) -> Result<Values> {

@@ -60,6 +60,10 @@ impl Op for AllGather {
         Some(Fault::of(ErrorKind::Limit))
     }
 
+    fn traffic(&self, inputs: &[&Type], _: &[Type], world: usize) -> Option<Traffic> {
+        Some(Traffic::all_gather(bytes_of(inputs.iter().copied()), world))
+    }
+
     fn ranks(&self) -> Option<Ranks> {
         Some(Ranks::Agree)
     }

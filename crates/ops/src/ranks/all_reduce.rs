@@ -122,6 +122,16 @@ impl Op for AllReduce {
         Some(Fault::of(ErrorKind::Limit))
     }
 
+    fn traffic(&self, inputs: &[&Type], _: &[Type], world: usize) -> Option<Traffic> {
+        let bytes = bytes_of(inputs.iter().copied());
+        // What the library does not add up is gathered, and added up by each rank.
+        let is_added = inputs.iter().all(|ty| fluvial_dist::is_added(ty.dtype()));
+        Some(match is_added {
+            true => Traffic::all_reduce(bytes, world),
+            false => Traffic::all_gather(bytes, world),
+        })
+    }
+
     fn ranks(&self) -> Option<Ranks> {
         Some(Ranks::Agree)
     }

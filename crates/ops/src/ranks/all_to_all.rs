@@ -40,6 +40,10 @@ impl Op for AllToAll {
         Some(Fault::of(ErrorKind::Limit))
     }
 
+    fn traffic(&self, inputs: &[&Type], _: &[Type], world: usize) -> Option<Traffic> {
+        Some(Traffic::all_to_all(bytes_of(inputs.iter().copied()), world))
+    }
+
     fn ranks(&self) -> Option<Ranks> {
         Some(Ranks::Exchange)
     }

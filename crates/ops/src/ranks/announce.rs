@@ -42,6 +42,10 @@ impl Op for Announce {
         Some(Fault::of(ErrorKind::Limit))
     }
 
+    fn traffic(&self, _: &[&Type], _: &[Type], _: usize) -> Option<Traffic> {
+        Some(Traffic::sent(DType::I64.size() as u64, self.servers))
+    }
+
     fn ranks(&self) -> Option<Ranks> {
         Some(Ranks::Exchange)
     }

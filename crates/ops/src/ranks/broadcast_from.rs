@@ -72,6 +72,10 @@ impl Op for BroadcastFrom {
         Some(Fault::of(ErrorKind::Limit))
     }
 
+    fn traffic(&self, inputs: &[&Type], _: &[Type], world: usize) -> Option<Traffic> {
+        Some(Traffic::broadcast(bytes_of(inputs.iter().copied()), world))
+    }
+
     fn ranks(&self) -> Option<Ranks> {
         Some(Ranks::Agree)
     }

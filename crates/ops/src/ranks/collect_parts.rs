@@ -61,6 +61,10 @@ impl Op for CollectParts {
         Some(Fault::of(ErrorKind::Limit))
     }
 
+    fn traffic(&self, _: &[&Type], outs: &[Type], _: usize) -> Option<Traffic> {
+        Some(Traffic::received(bytes_of(outs), self.trainers))
+    }
+
     fn ranks(&self) -> Option<Ranks> {
         Some(Ranks::Agree)
     }

@@ -51,6 +51,10 @@ impl Op for GatherParts {
         Some(Fault::of(ErrorKind::Limit))
     }
 
+    fn traffic(&self, inputs: &[&Type], _: &[Type], _: usize) -> Option<Traffic> {
+        Some(Traffic::all_gather(bytes_of(inputs.iter().copied()), self.parts))
+    }
+
     fn ranks(&self) -> Option<Ranks> {
         Some(Ranks::Agree)
     }

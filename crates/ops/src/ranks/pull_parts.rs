@@ -60,6 +60,11 @@ impl Op for PullParts {
         Some(Fault::of(ErrorKind::Limit))
     }
 
+    fn traffic(&self, _: &[&Type], outs: &[Type], _: usize) -> Option<Traffic> {
+        let own = bytes_of(outs).div_ceil(self.servers as u64);
+        Some(Traffic::received(own, self.servers))
+    }
+
     fn ranks(&self) -> Option<Ranks> {
         Some(Ranks::Agree)
     }

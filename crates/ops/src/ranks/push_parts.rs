@@ -46,6 +46,11 @@ impl Op for PushParts {
         Some(Fault::of(ErrorKind::Limit))
     }
 
+    fn traffic(&self, inputs: &[&Type], _: &[Type], _: usize) -> Option<Traffic> {
+        let own = bytes_of(inputs.iter().copied()).div_ceil(self.servers as u64);
+        Some(Traffic::sent(own, self.servers))
+    }
+
     fn ranks(&self) -> Option<Ranks> {
         Some(Ranks::Exchange)
     }

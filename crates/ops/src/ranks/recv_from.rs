@@ -49,6 +49,10 @@ impl Op for RecvFrom {
         Some(Fault::of(ErrorKind::Limit))
     }
 
+    fn traffic(&self, _: &[&Type], outs: &[Type], _: usize) -> Option<Traffic> {
+        Some(Traffic::received(bytes_of(outs), 1))
+    }
+
     fn ranks(&self) -> Option<Ranks> {
         Some(Ranks::Exchange)
     }

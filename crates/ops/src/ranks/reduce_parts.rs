@@ -62,6 +62,14 @@ impl Op for ReduceParts {
         Some(Fault::of(ErrorKind::Limit))
     }
 
+    fn traffic(&self, inputs: &[&Type], _: &[Type], world: usize) -> Option<Traffic> {
+        let bytes = bytes_of(inputs.iter().copied());
+        Some(match inputs.iter().all(|ty| fluvial_dist::is_added(ty.dtype())) {
+            true => Traffic::reduce_scatter(bytes, world),
+            false => Traffic::all_gather(bytes, world),
+        })
+    }
+
     fn ranks(&self) -> Option<Ranks> {
         Some(Ranks::Exchange)
     }

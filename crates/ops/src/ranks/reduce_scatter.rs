@@ -72,6 +72,14 @@ impl Op for ReduceScatter {
         Some(Fault::of(ErrorKind::Limit))
     }
 
+    fn traffic(&self, inputs: &[&Type], _: &[Type], world: usize) -> Option<Traffic> {
+        let bytes = bytes_of(inputs.iter().copied());
+        Some(match fluvial_dist::is_added(inputs[0].dtype()) {
+            true => Traffic::reduce_scatter(bytes, world),
+            false => Traffic::all_gather(bytes, world),
+        })
+    }
+
     fn ranks(&self) -> Option<Ranks> {
         Some(Ranks::Exchange)
     }

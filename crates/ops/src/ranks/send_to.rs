@@ -57,6 +57,10 @@ impl Op for SendTo {
         Some(Fault::of(ErrorKind::Limit))
     }
 
+    fn traffic(&self, inputs: &[&Type], _: &[Type], _: usize) -> Option<Traffic> {
+        Some(Traffic::sent(bytes_of(inputs.iter().copied()), 1))
+    }
+
     fn ranks(&self) -> Option<Ranks> {
         Some(Ranks::Exchange)
     }

@@ -49,6 +49,10 @@ impl Op for ServeParts {
         Some(Fault::of(ErrorKind::Limit))
     }
 
+    fn traffic(&self, inputs: &[&Type], _: &[Type], _: usize) -> Option<Traffic> {
+        Some(Traffic::sent(bytes_of(inputs.iter().copied()), self.trainers))
+    }
+
     fn ranks(&self) -> Option<Ranks> {
         Some(Ranks::Exchange)
     }

@@ -47,6 +47,10 @@ impl Op for StepsLeft {
         Some(Fault::of(ErrorKind::Limit))
     }
 
+    fn traffic(&self, _: &[&Type], _: &[Type], _: usize) -> Option<Traffic> {
+        Some(Traffic::received(DType::I64.size() as u64, self.trainers))
+    }
+
     fn ranks(&self) -> Option<Ranks> {
         Some(Ranks::Agree)
     }

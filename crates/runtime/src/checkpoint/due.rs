@@ -25,6 +25,10 @@ pub(super) struct Due<'a> {
     has_failed: Cell<bool>,
     /// Whether all ranks stop here.
     pub(super) stops: Cell<bool>,
+    /// The step of the last checkpoint that was written.
+    saved: Cell<Option<u64>>,
+    /// The step of the latest one that all ranks have.
+    pub(super) common: Cell<Option<u64>>,
     /// Why they could not agree on it.
     pub(super) fault: Cell<Option<Error>>,
 }
@@ -46,6 +50,8 @@ impl<'a> Due<'a> {
             last: Cell::new((step, Instant::now())),
             has_failed: Cell::new(false),
             stops: Cell::new(false),
+            saved: Cell::new(resumed),
+            common: Cell::new(None),
             fault: Cell::new(None),
         }
     }
@@ -65,8 +71,11 @@ impl<'a> Due<'a> {
         if let Some(together) = &self.checkpoints.together
             && trip.step.op.blocks().iter().any(|block| exchanges(block))
         {
-            match together() {
-                Ok(stops) => self.stops.set(stops),
+            match together(self.saved.get()) {
+                Ok(agreed) => {
+                    self.stops.set(agreed.stops);
+                    self.common.set(agreed.saved.or(self.common.get()));
+                }
                 Err(fault) => {
                     self.fault.set(Some(fault));
                     return true;
@@ -77,16 +86,22 @@ impl<'a> Due<'a> {
             }
         }
         let (step, time) = self.last.get();
-        let by_steps = self.checkpoints.steps.is_some_and(|n| self.step.get() >= step + n);
+        let now = self.step.get();
+        let by_steps = match self.checkpoints.together {
+            // One that could not be written shall not put a rank out of step with the others.
+            Some(_) => self.checkpoints.steps.is_some_and(|n| now.is_multiple_of(n)),
+            None => self.checkpoints.steps.is_some_and(|n| now >= step + n),
+        };
         let by_time = self.checkpoints.time.is_some_and(|most| time.elapsed() >= most);
         let waits = self.has_failed.get() && time.elapsed() < PATIENCE;
-        (by_steps || by_time) && self.step.get() > step && !waits
+        (by_steps || by_time) && now > step && !waits
     }
 
     pub(super) fn written(&self) {
         // The trip that was suspended begins again without asking.
         self.last.set((self.step.get(), Instant::now()));
         self.has_failed.set(false);
+        self.saved.set(Some(self.step.get()));
     }
 
     pub(super) fn failed(&self) {

@@ -110,7 +110,7 @@ impl Checkpoints {
     pub fn adopt(&self, checkpoint: &Checkpoint) -> Result<PathBuf> {
         let _claim = self.claim()?;
         self.forget_after(None)?;
-        self.write(checkpoint)
+        self.write(checkpoint, None)
     }
 
     /// Removes the checkpoints after a step; all of them, if there is none to keep.
@@ -175,8 +175,9 @@ impl Checkpoints {
         }
     }
 
-    /// Writes a checkpoint, then removes the oldest ones of the run, unless too few whole ones would be left.
-    pub(super) fn write(&self, checkpoint: &Checkpoint) -> Result<PathBuf> {
+    /// Writes a checkpoint, then removes the oldest ones of the run, unless too few whole ones would be left. The one of
+    /// the step that is `common` to all ranks stays.
+    pub(super) fn write(&self, checkpoint: &Checkpoint, common: Option<u64>) -> Result<PathBuf> {
         let path = self.folder.join(format!("step-{:012}.safetensors", checkpoint.step));
         if let Some(may) = &self.guard {
             may()?;
@@ -187,7 +188,10 @@ impl Checkpoints {
             return Ok(path);
         }
         let mut n_whole = 0;
-        for (_, old) in all {
+        for (step, old) in all {
+            if common == Some(step) {
+                continue;
+            }
             if n_whole < self.keep {
                 n_whole += usize::from(old == path || file::verify(&old).is_ok());
                 continue;

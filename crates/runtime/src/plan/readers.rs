@@ -32,7 +32,7 @@ impl Plan {
 }
 
 /// The types of what a reader gives, for each number of samples in a batch, the smallest first.
-fn batches(reader: &str) -> Vec<Vec<Type>> {
+pub(crate) fn batches(reader: &str) -> Vec<Vec<Type>> {
     let Some(open) = reader.parse::<Reader>().ok().and_then(|reader| reader.open().ok()) else {
         return Vec::new();
     };
