@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         kaiser_window,
         stft,
     )
+    from ._select import Select
     from ._tasks import (
         Channel,
         Go,
@@ -186,6 +187,7 @@ _LAZY = {
     "vmap": "._vmap",
     "parallel_for": "._parallel",
     "Channel": "._tasks",
+    "Select": "._select",
     "Go": "._tasks",
     "Task": "._tasks",
     "channel_close": "._tasks",
@@ -329,6 +331,7 @@ __all__ = [
     "parallel_for",
     "Channel",
     "Go",
+    "Select",
     "Task",
     "channel_close",
     "channel_recv",

@@ -33,7 +33,7 @@ class Channel:
         Args:
             value: What the channel was made for.
         """
-        _core.channel_send(self._fl_channel, _core.tensor(value) if not is_tensor(value) else value)
+        _core.channel_send(self._fl_channel, _message(self._fl_channel, value))
 
     def recv(self) -> tuple[Tensor, Tensor]:
         """Receives a value, and waits until there is one.
@@ -138,6 +138,27 @@ def channel_close(channel: Channel) -> None:
     channel.close()
 
 
+def _message(channel: Tensor, value: Any) -> Tensor:
+    """A value as a message. Numbers, also those that only the run knows, have the type of the messages, if it holds them."""
+    if is_tensor(value) and not value._is_number or not is_tensor(value) and not isinstance(value, (bool, int, float)):
+        return value if is_tensor(value) else _core.tensor(value)
+    plain, wanted = _core.tensor(value), channel.dtype
+    kinds = ("bool", "int", "float", "complex")
+    own, its = kinds.index(_kind(plain.dtype)), kinds.index(_kind(wanted))
+    if own > its or plain.dtype == wanted:
+        return plain
+    if not is_tensor(value):
+        return _core.tensor(value, wanted)
+    # A whole number of the run might not fit into a smaller type.
+    return plain if own == its == 1 else _core.cast(plain, wanted)
+
+
+def _kind(dtype: Any) -> str:
+    """Whether numbers of a type are bools, whole, real or complex ones."""
+    name = str(dtype).rpartition(".")[2]
+    return next((kind for kind in ("bool", "complex", "float") if kind in name), "int")
+
+
 def _of(channel: Any) -> Tensor:
     if not isinstance(channel, Channel):
         raise fault(TypeError, f"expected a channel, found {type(channel).__name__}", "make one with `fl.make_channel`")
@@ -167,8 +188,8 @@ def channel_select(*cases: tuple, default: bool = False) -> tuple[Any, Any, Any]
     for case in cases:
         verb, *rest = case if isinstance(case, tuple) and case else (None,)
         if verb is channel_send and len(rest) == 2:
-            value = rest[1] if is_tensor(rest[1]) else _core.tensor(rest[1])
-            given.append((_of(rest[0]), value))
+            channel = _of(rest[0])
+            given.append((channel, _message(channel, rest[1])))
         elif verb is channel_recv and len(rest) == 1:
             given.append((_of(rest[0]), None))
         else:

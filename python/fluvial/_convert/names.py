@@ -154,7 +154,8 @@ class Liveness:
             return before | reads
         if isinstance(node, ast.With):
             items = {name for item in node.items for name in used(item.context_expr)}
-            return items | live | self.block(node.body, live)
+            named = _plain_targets([item.optional_vars for item in node.items if item.optional_vars is not None])
+            return items | live | (self.block(node.body, live) - named)
         if isinstance(node, ast.Assign):
             return (live - _plain_targets(node.targets)) | used(node.value, *node.targets)
         if isinstance(node, ast.AugAssign):

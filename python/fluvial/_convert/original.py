@@ -5,19 +5,19 @@ from __future__ import annotations
 import functools
 import inspect
 import linecache
+import sys
 import types
 from collections.abc import Iterator
 from importlib.machinery import SourceFileLoader
 
 
-def lines_of(function: types.FunctionType) -> tuple[str, ...]:
-    """The lines of the file, or of what was typed, that a function stands in; none if nobody has them."""
-    code = function.__code__
-    lines = linecache.getlines(code.co_filename, function.__globals__)
+def _lines_of(code: types.CodeType, scope: dict) -> tuple[str, ...]:
+    """The lines of the file, or of what was typed, that code stands in; none if nobody has them."""
+    lines = linecache.getlines(code.co_filename, scope)
     if not lines and code.co_filename.startswith("<"):
         try:
             # From Python 3.13 on the prompt keeps what was typed.
-            lines = inspect.findsource(function)[0]
+            lines = inspect.findsource(code)[0]
         except (OSError, TypeError):
             lines = []
     return tuple(lines)
@@ -25,9 +25,18 @@ def lines_of(function: types.FunctionType) -> tuple[str, ...]:
 
 def located(function: types.FunctionType) -> tuple[tuple[str, ...], int]:
     """The lines that a function stands in, and where the code that runs begins in them."""
-    code = function.__code__
-    lines = lines_of(function)
-    loader = function.__globals__.get("__loader__")
+    return located_code(function.__code__, function.__globals__)
+
+
+def located_code(code: types.CodeType, scope: dict) -> tuple[tuple[str, ...], int]:
+    """The lines that code stands in, and where it begins in them.
+
+    Args:
+        code: The code of a function or of a module.
+        scope: Its global names.
+    """
+    lines = _lines_of(code, scope)
+    loader = scope.get("__loader__")
     if type(loader) is not SourceFileLoader or loader.path != code.co_filename or not lines:
         # What others rewrite as they import it, or have typed, has no text of its own to compare with.
         return lines, code.co_firstlineno
@@ -35,15 +44,21 @@ def located(function: types.FunctionType) -> tuple[tuple[str, ...], int]:
     if line is None:
         # The lines may be those from before the module was loaded again.
         linecache.checkcache(code.co_filename)
-        lines = lines_of(function)
+        lines = _lines_of(code, scope)
         line = _line_of(code, lines)
     if line is None:
         raise RuntimeError(
-            f"{code.co_filename}:{code.co_firstlineno}: the source of `{function.__qualname__}` has changed "
+            f"{code.co_filename}:{code.co_firstlineno}: the source of `{_name_of(code)}` has changed "
             "since it was imported, so a program made of it would not be what runs\n"
             "  remedy: start Python again, or load the module again with `importlib.reload`"
         )
     return lines, line
+
+
+def _name_of(code: types.CodeType) -> str:
+    if sys.version_info < (3, 11):
+        return code.co_name
+    return code.co_qualname
 
 
 def _line_of(code: types.CodeType, lines: tuple[str, ...]) -> int | None:
@@ -61,7 +76,7 @@ def _codes(file: str, lines: tuple[str, ...], flags: int, name: str) -> tuple[ty
         module = _module(file, lines, flags)
     except SyntaxError:
         return ()
-    return tuple(code for code in _inside(module) if code.co_name == name)
+    return tuple(code for code in (module, *_inside(module)) if code.co_name == name)
 
 
 @functools.lru_cache(maxsize=32)

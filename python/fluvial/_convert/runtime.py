@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .. import _core
+from .. import _core, _select
 from .._checks import must
 from .._fault import fault
 from .._opens import Open, known
@@ -89,6 +89,10 @@ class Runtime:
     match = staticmethod(patterns.match)
     guarded = staticmethod(patterns.guarded)
     named = staticmethod(raised.named)
+    is_select = staticmethod(_select.is_select)
+    selected = staticmethod(_select.selected)
+    fitting = staticmethod(_select.fitting)
+    message = staticmethod(_select.message)
     made = staticmethod(journal.made)
     text = staticmethod(text)
 

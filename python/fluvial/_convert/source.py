@@ -15,6 +15,7 @@ from .errors import Unconvertible, log
 from .expressions import mark_tests
 from .original import futures, located
 from .regions import PACKAGE, Meta
+from .selects import Selects
 from .state import BUILD
 
 #: Held while source becomes a tree.
@@ -89,6 +90,7 @@ def _compile(function: types.FunctionType) -> tuple[types.CodeType, list[Meta]]:
     node, class_name = _find(function)
     if isinstance(node, ast.AsyncFunctionDef) or isinstance(node, ast.Lambda) and is_generator(node):
         raise Unconvertible(node, "async functions and lambdas that yield are not converted")
+    node = Selects().visit(node)
     mark_tests(node)
     metas: list[Meta] = []
     free = [name for name in code.co_freevars if name != "__class__"]
