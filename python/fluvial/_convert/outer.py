@@ -304,6 +304,10 @@ class Outer:
                 self.changes(*touched, in_block=True)
         if is_array(value):
             self.content(value)
+            name = f"{self.constant(value)}c"
+            if name in self.scope:
+                # A statement may have told of its change before anybody knew where it is from.
+                self.guard(path, f"_content({path.text}, {name})")
         elif not path.known:
             self.identity(value, path)
         return value

@@ -52,6 +52,7 @@ CASES = {
     "a list of the run that grows": Case("rows = [x]\nif fl.sum(x) > 0:\n    rows.append(x * 2)\nfor v in rows:\n    if len(rows) < 4:\n        rows.append(v + 1)\nreturn rows"),
     "the last of an empty list": Case("rows = [x]\nfor v in x:\n    if v < 1.5:\n        rows.pop()\n    x = x + rows[-1]\nreturn x"),
     # Arrays, and sizes in messages.
+    "an array that a branch changes is another one": Case("n = 0\nif fl.sum(x) > 0:\n    for v in x:\n        pass\n    a[0] += n\nreturn fl.tensor(a)", before="a = np.array([0.5, 1.5])", change="a = a * 2"),
     "a number of the run in an array": Case(NUMBERS + "a[0] += n\na[1] = k\nreturn x", before="a = np.zeros(2, np.float32)"),
     "a size in a message": Case("if fl.sum(x) < 5:\n    return x.reshape((x.shape[0], 2))\nreturn x", calls=("fl.arange(5) * 1.0", "fl.arange(4) * 1.0", "fl.arange(3) * 1.0")),
     "a size in a message of an index": Case("if fl.sum(x) < 5:\n    return x[3]\nreturn x", calls=("fl.arange(5) * 1.0", "fl.arange(4) * 1.0", "fl.arange(3) * 1.0")),
