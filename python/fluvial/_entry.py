@@ -36,8 +36,10 @@ class Entry:
     #: The outputs behind which it has freed something.
     freed: list[tuple[int, _core.FreedBy]] = []
 
-    def __init__(self, program, run, pattern, outer, form, effects, gradients, goes_back) -> None:
+    def __init__(self, program, run, pattern, outer, form, effects, targets, gradients, goes_back) -> None:
         self.program, self.pattern, self.form, self.effects = program, pattern, form, effects
+        #: How to find the user's objects that results and effects speak of.
+        self.targets = targets
         #: The gradients of parameters that it found and leaves behind.
         self.gradients = gradients
         #: The program, or a compiled form of it that takes inputs away.
@@ -198,7 +200,7 @@ class Entry:
         outputs = list(outputs) if isinstance(outputs, tuple) else [outputs]
         for number, freed in self.freed:
             outputs[number] = freed.mark(outputs[number])
-        call = Call(inputs, outputs, arguments, numbers)
+        call = Call(inputs, outputs, arguments, numbers, self.targets)
         result = value_of(self.form, call)
         for effect in self.effects:
             effect(call)

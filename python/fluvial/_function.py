@@ -535,7 +535,7 @@ class Function:
         run: Any = program
         if donated:
             run = program.compile(single=False, donate=donated, recorded=True)
-        entry = Entry(program, run, pattern, build.outer, form, effects, gradients, goes_back)
+        entry = Entry(program, run, pattern, build.outer, form, effects, results.targets, gradients, goes_back)
         entry.hooks, entry.freed = hooks, freed
         entry.guarded(guards)
         entry.takes_path(decided)

@@ -23,7 +23,7 @@ def note_changes(outer: Outer) -> None:
     if not world.touched:
         return
     results = Results(outer)
-    world.left.append(results.effects())
+    world.left.append((results.effects(), results.targets))
     _core.note_value(_LEFT, _core.tensor(len(world.left), "int64"))
     for i, output in enumerate(results.outputs):
         _core.note_value(f"{_LEFT}.{i}", output)
@@ -31,7 +31,7 @@ def note_changes(outer: Outer) -> None:
 
 def change_after_failure(
     told: list[tuple[str, Tensor]],
-    left: list[list[Callable[[Call], None]]],
+    left: list[tuple[list[Callable[[Call], None]], list[Callable[[Any], Any]]]],
     inputs: list[Tensor],
     arguments: Any,
     numbers: tuple | None,
@@ -40,7 +40,7 @@ def change_after_failure(
 
     Args:
         told: What the notes of the run say.
-        left: What the lines have changed before each call that may fail.
+        left: What the lines have changed before each call that may fail, and how to find the objects of that.
         inputs: Those of the program.
         arguments: Those of the function.
         numbers: What was computed for the call of open numbers.
@@ -52,8 +52,9 @@ def change_after_failure(
     if _LEFT not in found:
         return
     outputs = _Noted(found)
-    call = Call(inputs, outputs, arguments, numbers)  # type: ignore[arg-type]
-    for effect in left[int(found[_LEFT].item()) - 1]:
+    effects, targets = left[int(found[_LEFT].item()) - 1]
+    call = Call(inputs, outputs, arguments, numbers, targets)  # type: ignore[arg-type]
+    for effect in effects:
         effect(call)
 
 

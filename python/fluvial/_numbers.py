@@ -130,7 +130,15 @@ def _arithmetic(name: str, a: Any, b: Any) -> Any:
     made = {"add": x.__add__, "sub": x.__sub__, "mul": x.__mul__}[name](y)
     if like is int:
         _check_range(name, (a, b), x, y, made)
-    return _made_of(made, like, a, b)
+    return _signed(_made_of(made, like, a, b)) if name == "sub" else _made_of(made, like, a, b)
+
+
+def _signed(number: Tensor) -> Tensor:
+    """Notes that a number may be below zero, as a difference may."""
+    from ._convert.tags import note_below_zero
+
+    note_below_zero(number)
+    return number
 
 
 def _check_range(name: str, given: tuple, x: Tensor, y: Tensor, made: Tensor) -> None:
@@ -177,16 +185,9 @@ def _quotient(name: str, a: Any, b: Any) -> Any:
 def _power(name: str, a: Any, b: Any) -> Any:
     known = type(b) in DTYPES
     if _common(a, b) is int and not (known and b < 0):
-        x, y = strong(a, int), strong(b, int)
-        if not known:
-            text = (
-                "an int to a negative power is a float, which the program cannot know\n"
-                "  remedy: write the base as a float, such as `2.0 ** k`"
-            )
-            must(y >= 0, ValueError, text)
-        size = abs(x).astype("float64") ** y.astype("float64")
-        must(size < _LIMIT, OverflowError, _TOO_LONG)
-        return _core.number_of(x**y)
+        made = _int_power(a, b, known)
+        if made is not None:
+            return made
     x, y = strong(a, float), strong(b, float)
     whole = known and b == int(b)
     if not (known and b >= 0):
@@ -199,6 +200,34 @@ def _power(name: str, a: Any, b: Any) -> Any:
     finite = _core.logical_or(_core.isfinite(made), _core.logical_not(_core.logical_and(_core.isfinite(x), _core.isfinite(y))))
     must(finite, OverflowError, "(34, 'Numerical result out of range')")
     return _made_of(made, like, a, b)
+
+
+def _int_power(a: Any, b: Any, known: bool) -> Any:
+    """An int to the power of an int: an int, or a float if the power is negative. Nothing if it certainly is."""
+    from ._convert import paths, tags
+
+    x, y = strong(a, int), strong(b, int)
+    positive = True if known else paths.decided_here(y >= 0)
+    if positive is False:
+        return None
+    size = abs(x).astype("float64") ** y.astype("float64")
+    if positive is not True and tags.may_be_below_zero(b):
+        must(_core.logical_or(positive, x != 0), ZeroDivisionError, _said(operator.pow, 0, -1))
+        # In a float, ints have 53 bits.
+        must(_core.logical_or(_core.logical_not(positive), size <= 2.0**53), OverflowError, _TOO_LONG)
+        whole = x ** _core.maximum(y, 0)
+        part = strong(a, float) ** _core.minimum(y, 0).astype("float64")
+        made = _made(_core.where(positive, whole.astype("float64"), part), Either)
+        tags.note(made, _core.cast(_core.logical_not(positive), DTYPES[int]))
+        return made
+    if positive is not True:
+        text = (
+            "an int to a negative power is a float, which the program cannot know\n"
+            "  remedy: write the base as a float, such as `2.0 ** k`"
+        )
+        must(positive, ValueError, text)
+    must(size < _LIMIT, OverflowError, _TOO_LONG)
+    return _core.number_of(x**y)
 
 
 def _comparison(name: str, a: Any, b: Any) -> Any:

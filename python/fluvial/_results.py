@@ -45,9 +45,16 @@ class Call:
     """What a call has at hand when the program has run."""
 
     def __init__(
-        self, inputs: list[Tensor], outputs: Sequence[Tensor], arguments: Any, numbers: tuple | None
+        self,
+        inputs: list[Tensor],
+        outputs: Sequence[Tensor],
+        arguments: Any,
+        numbers: tuple | None,
+        targets: list[Callable[[Any], Any]],
     ) -> None:
-        self.inputs, self.outputs, self.arguments = inputs, outputs, arguments
+        self.inputs, self.outputs = inputs, outputs
+        #: The user's objects that it speaks of, as they stand before the call changes where they stand.
+        self.objects = [get(arguments) for get in targets]
         #: What was computed for the call of open numbers.
         self.numbers = numbers
         self.made: dict[int, Any] = {}
@@ -174,7 +181,7 @@ class Same(Form):
         self.get = get
 
     def value(self, call: Call) -> Any:
-        return self.get(call.arguments)
+        return self.get(call)
 
 
 class Made(Form):
@@ -205,7 +212,7 @@ class OneOf(Made):
             test = self.test.value(call)
             target = self.targets[bool(test if isinstance(test, bool) else test.item())]
             if target is not None:
-                call.made[self.number] = target(call.arguments)
+                call.made[self.number] = target(call)
         return super().value(call)
 
 
@@ -255,6 +262,8 @@ class Results:
         self.checks = bool(place)
         #: Where the function stands.
         self.place = place
+        #: How to find the user's objects at a call, given the arguments.
+        self.targets: list[Callable[[Any], Any]] = []
         self._numbers: dict[int, Form] = {}
         self._made = itertools.count()
         self._alive: list[Any] = []
@@ -385,12 +394,14 @@ class Results:
             _core.held(value).is_symbolic or self.outer.number_of(value) is not None
         )
 
-    def target(self, owner: Any) -> Callable[[Any], Any] | None:
-        """How to find an object of the user's at a call, given the arguments."""
+    def target(self, owner: Any) -> Callable[[Call], Any] | None:
+        """How to find an object of the user's at a call."""
         path = self.outer.path_of(owner)
         if path is None:
             return None
-        return eval(f"lambda arguments: {path.text}", self.outer.scope)
+        self.targets.append(eval(f"lambda arguments: {path.text}", self.outer.scope))
+        number = len(self.targets) - 1
+        return lambda call: call.objects[number]
 
     def freed(self) -> list[tuple[int, _core.FreedBy]]:
         """The outputs behind which a backward pass of the function has freed something, as the lines would."""
@@ -451,7 +462,7 @@ class Results:
             put = _core.put_data if self.outer.tracked[number][0] else _core.put_held
             return lambda call: put(call.inputs[number], form.value(call))
         target = slot.owner
-        owner = self.target(target) or (lambda arguments: target)
+        owner = self.target(target) or (lambda call: target)
         if isinstance(slot, Global):
             form = self.form(now)
             return lambda call: slot.put(value_of(form, call))
@@ -469,7 +480,7 @@ class Results:
                 self.outer.content(slot.owner)
                 return None
             added, removed = frozenset(map(example, now - before)), frozenset(map(example, before - now))
-            return lambda call: _change_set(owner(call.arguments), added, removed)
+            return lambda call: _change_set(owner(call), added, removed)
         self.outer.content(slot.owner)
         return None if now == before else _putting(type(slot), owner, now)
 
@@ -480,13 +491,13 @@ class Results:
             return None
         name, put = slot.name, slot.set
         if now is UNBOUND:
-            return lambda call: delattr(owner(call.arguments), name)
+            return lambda call: delattr(owner(call), name)
         form = self.form(now)
         if not is_tensor(now):
-            return lambda call: put(owner(call.arguments), name, value_of(form, call))
+            return lambda call: put(owner(call), name, value_of(form, call))
 
         def change(call: Call) -> None:
-            target, value = owner(call.arguments), value_of(form, call)
+            target, value = owner(call), value_of(form, call)
             # What a branch that did not run leaves to the class stays there.
             if name in getattr(target, "__dict__", (name,)) or not _is_inherited(target, name, value):
                 put(target, name, value)
@@ -505,7 +516,7 @@ class Results:
         order = [] if as_set == list(now) else list(now)
 
         def change(call: Call) -> None:
-            entries = owner(call.arguments)
+            entries = owner(call)
             for key in removed:
                 dict.pop(entries, key, None)
             for key, form in changed.items():
@@ -526,7 +537,7 @@ class Results:
         kept = len(before) <= len(now) and all(a is b for a, b in zip(before, now))
         if kept:
             added = [self.form(value) for value in now[len(before) :]]
-            return lambda call: owner(call.arguments).extend(value_of(form, call) for form in added)
+            return lambda call: owner(call).extend(value_of(form, call) for form in added)
         places = {id(value): i for i, value in enumerate(before)}
         forms = [places[id(x)] if id(x) in places and not _is_plain(x) else self.form(x) for x in now]
         old = [id(x) in places and not _is_plain(x) for x in now]
@@ -534,7 +545,7 @@ class Results:
         kind = type(slot)
 
         def change(call: Call) -> None:
-            target = owner(call.arguments)
+            target = owner(call)
             held = list(target)
             new = [held[f] if was else value_of(f, call) for f, was in zip(forms, old)]
             kind(0, target, "").put(new)
@@ -543,7 +554,7 @@ class Results:
 
 
 def _putting(kind: type[Slot], owner: Callable, form: Any) -> Callable[[Call], None]:
-    return lambda call: kind(0, owner(call.arguments), "").put(value_of(form, call))
+    return lambda call: kind(0, owner(call), "").put(value_of(form, call))
 
 
 def _is_inherited(target: Any, name: str, value: Any) -> bool:

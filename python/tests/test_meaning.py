@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from meaning import world  # noqa: E402
 from random_functions.running import judged  # noqa: E402
 
-GROUPS = ("objects", "parts", "leaves", "numbers", "keys", "gradients", "failures", "language", "examples")
+GROUPS = ("objects", "parts", "leaves", "numbers", "chosen", "keys", "gradients", "failures", "language", "examples")
 CASES = [(group, title) for group in GROUPS for title in importlib.import_module(f"meaning.{group}").CASES]
 
 

@@ -54,10 +54,18 @@ fn grad<'py>(
         let found = core::vjp_perhaps(&outputs, &seeds, &wrt, &constants, options)?;
         let is_lost =
             |(i, sum): (usize, &Option<Sum>)| (sum.is_none() && !allow_unused).then_some(i);
+        let of_lines = outputs.iter().all(|y| is_apart(y));
         match found.iter().enumerate().find_map(is_lost) {
-            Some(i) => Err(core::unreached(i, wrt[i])),
-            None => Ok(found),
+            Some(i) => Ok(Err((core::unreached(i, wrt[i]), of_lines || is_apart(wrt[i])))),
+            None => Ok(Ok(found)),
         }
+    })?;
+    let found = found.map_err(|(error, of_lines)| {
+        let error = errors::raise(py, error.at(fluvial::core::scope::user_line()));
+        if of_lines {
+            let _ = error.value(py).setattr("_fl_of_lines", true);
+        }
+        error
     })?;
     let mut grads = Vec::with_capacity(found.len());
     for (i, sum) in found.into_iter().enumerate() {
@@ -74,6 +82,11 @@ fn grad<'py>(
         true => Ok(grads.remove(0)),
         false => grads.into_bound_py_any(py),
     }
+}
+
+/// Whether a value of the program being built has no gradient in any run, since it depends on nothing that is tracked.
+pub fn is_apart(var: &Var) -> bool {
+    var.is_symbolic() && !var.is_leaf() && core::is_reached(var) == Some(false)
 }
 
 /// A gradient of which only the run knows whether there is one: None where there is none, or an error.

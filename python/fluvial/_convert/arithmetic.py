@@ -212,7 +212,7 @@ def _type(*values: Any) -> Any:
 
 
 def _abs(value: Any, /) -> Any:
-    return tags.alike(abs(value), value)
+    return tags.alike(abs, value)
 
 
 #: What is called in the place of functions of numbers.

@@ -29,11 +29,11 @@ class Build:
     def __enter__(self) -> Build:
         local = journal.LOCAL
         first = (local.world, local.tracing, local.made, local.perhaps)
-        self.former: tuple = (*first, local.tags, local.twins, BUILD.outer)
+        self.former: tuple = (*first, local.tags, local.signed, local.twins, BUILD.outer)
         self.world = World()
         self.outer = Outer(self.world, self.opens, self.paths)
         local.world, local.tracing, local.made, local.tags = self.world, [], {}, {}
-        local.perhaps, local.twins = Perhaps(), Twins()
+        local.signed, local.perhaps, local.twins = {}, Perhaps(), Twins()
         if self.adopts:
             BUILD.outer = self.outer
             self.former_builder = _core.set_builder(self.outer, self.world.number)
@@ -45,5 +45,5 @@ class Build:
             _core.set_builder(builder, number or None)
         local = journal.LOCAL
         local.world, local.tracing, local.made, local.perhaps = self.former[:4]
-        local.tags, local.twins, BUILD.outer = self.former[4:]
+        local.tags, local.signed, local.twins, BUILD.outer = self.former[4:]
         self.world.put_back()

@@ -17,6 +17,7 @@ from .calls import looked_at
 from .errors import log
 from .lists import TensorList, rows_of, unwrapped, wrapped
 from .parts import Window, get
+from .plain import example
 from .regions import LOCAL, abort, begin, end
 from .sequences import Counted, Range, Sequence, Together, sequence_of, unrolled
 from .state import BUILD
@@ -36,7 +37,7 @@ def _range(*bounds: Any):
 
 
 def _len(value: Any):
-    value = unwrapped(value)
+    value = example(unwrapped(value))
     if isinstance(value, TensorList):
         return value.length()
     if isinstance(value, Sequence):
@@ -169,7 +170,7 @@ def _tuple(*values: Any):
 def unpacked(value: Any) -> Any:
     """What `a, b = value` and `f(*value)` go through."""
     rows = rows_of(value)
-    return looked_at(value) if rows is None else iter(rows)
+    return looked_at(example(value)) if rows is None else iter(rows)
 
 
 #: What is called in the place of a builtin function or of one of ours.

@@ -12,6 +12,7 @@ from . import own, tags
 from .calls import looked_at
 from .lists import rows_of
 from .logic import any_of, as_condition, choose, known_truth, negated, now, truth, when
+from .plain import example, is_plain
 from .sequences import Range
 from .trees import OPEN_SIZE, is_symbolic, is_tensor
 
@@ -30,6 +31,9 @@ def contains(value: Any, owner: Any) -> Any:
         if rows._kinds[0] is not None and is_tensor(value) and not value._is_number:
             stack = _core.cast(stack, value.dtype)
         return truth(_core.any(stack == value))
+    if is_plain(owner):
+        # No number has something in it.
+        return 0 in example(owner)
     if is_tensor(owner) and (is_symbolic(owner) or is_symbolic(value)):
         return truth(_core.any(owner == value))
     if isinstance(owner, (range, Range)) and (_is_open(value) or isinstance(owner, Range)):

@@ -8,6 +8,7 @@ from .. import _core
 from .._reader import Iteration
 from .._tasks import Channel
 from .errors import log
+from .lists import rows_of
 from .logic import any_of, negated, when
 from .loops import LONG, MAX_GUARDED, Loop
 from .paths import decided, is_decided, place_of
@@ -22,6 +23,8 @@ class For(Loop):
     def __init__(self, meta: Meta, iterable: Any) -> None:
         super().__init__(meta)
         self.sequence: Any = sequence_of(iterable)
+        #: What Python's `for` goes through element by element, also through those that the loop adds.
+        self.list = iterable if isinstance(iterable, list) else None
         if self.sequence and not self.sequence.plain and is_decided(place_of(meta)):
             self.sequence = self.sequence.decided(lambda value: decided(value, place_of(meta)))
         self.iterator: Any = None if self.sequence else iter(iterable)
@@ -62,7 +65,23 @@ class For(Loop):
             if self.holds is True:
                 self.holds = _core.tensor(True)
 
+    def refuse_growth(self) -> None:
+        """Refuses a list of the program that the loop changes while it goes through it."""
+        columns = rows_of(self.list)
+        if columns is None:
+            return
+        if self.sequence is None or any(slot.owner is self.list or slot.owner is columns for slot, _ in self.touched.values()):
+            raise self.fault(
+                "the loop goes through a list and changes it, and only the run knows its length",
+                "go through a copy, such as `list(rows)`, or collect what is new in another list",
+            )
+
+    def close(self, names: dict[str, Any]) -> bool:
+        self.refuse_growth()
+        return super().close(names)
+
     def advance(self) -> bool:
+        self.refuse_growth()
         if is_tensor(self.flag):
             self.n_guarded += 1
             if self.n_guarded > MAX_GUARDED:

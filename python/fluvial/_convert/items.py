@@ -8,17 +8,22 @@ from .. import _core, _numbers
 from .._checks import must
 from .._fault import fault
 from .._opens import Open, known
+from .._tree import is_array
 from . import journal, tags
+from .errors import Mismatch
 from .lists import as_slice, rows_of, wrapped
 from .logic import choose
 from .paths import decided_here
 from .parts import Window, get, is_open, position, put_in_place
+from .plain import example, is_plain
 from .trees import flatten, is_symbolic, is_tensor, rebuild, same, type_text
 
 
 def getitem(owner: Any, key: Any) -> Any:
     """`owner[key]`."""
     rows = rows_of(owner)
+    if is_plain(owner):
+        return example(owner)[0]
     key = _index(owner if rows is None else rows, key)
     if rows is not None:
         return wrapped(rows[key])
@@ -126,6 +131,8 @@ def _picked(column: tuple, at: Any) -> Any:
 def setitem(value: Any, owner: Any, key: Any) -> None:
     """`owner[key] = value`; who calls it has noted that `owner` changes."""
     rows = rows_of(owner)
+    if is_plain(owner):
+        example(owner)[0] = value
     key = _index(owner if rows is None else rows, key)
     if rows is not None:
         rows[key] = value
@@ -142,12 +149,26 @@ def setitem(value: Any, owner: Any, key: Any) -> None:
             "use a tensor, or an `if` for each case",
         )
     else:
-        owner[as_slice(key)] = value
+        owner[as_slice(key)] = _for_array(value) if is_array(owner) else value
+
+
+def _for_array(value: Any) -> Any:
+    """What is put into an array of NumPy, which holds no values of a program."""
+    known = decided_here(value) if is_symbolic(value) and not value.ndim else value
+    if is_symbolic(known):
+        raise fault(
+            Mismatch,
+            f"an array of NumPy would be given {known.type_text}, which is known only when the program runs",
+            "use a tensor in the place of the array",
+        )
+    return known
 
 
 def delitem(owner: Any, key: Any) -> None:
     """`del owner[key]`; who calls it has noted that `owner` changes."""
     rows = rows_of(owner)
+    if is_plain(owner):
+        del example(owner)[0]
     key = _index(owner if rows is None else rows, key)
     if rows is not None:
         del rows[key]

@@ -221,7 +221,7 @@ class World:
         self.number = _core.number_now()
         self.touched: dict[Any, tuple[Slot, Any]] = {}
         #: What the lines have changed before each call that may fail, as a failed run has to change it.
-        self.left: list[list[Callable[[Any], None]]] = []
+        self.left: list[tuple[list[Callable[[Any], None]], list[Callable[[Any], Any]]]] = []
 
     def note(self, slot: Slot, content: Any) -> None:
         self.touched.setdefault(slot.key, (slot, content))
@@ -321,6 +321,8 @@ class _Local(threading.local):
         #: By identity of tensors: a weak reference, the number that says which object it is, or a value of the program, and the
         #: numbers that it may be, each with its kind.
         self.tags: dict[int, tuple[Callable[[], Any], Any, frozenset[tuple[type, Any]]]] = {}
+        #: By identity: weak references to ints of the program that `-` has made.
+        self.signed: dict[int, Callable[[], Any]] = {}
         self.twins = Twins()
 
 

@@ -363,6 +363,8 @@ class TensorList:
         if isinstance(index, (slice, Window)):
             return self._range(as_slice(index))
         if not is_symbolic(index) and index == -1:
+            if not (isinstance(self._length, int) and self._length > 0):
+                must(self.count() > 0, IndexError, "list index out of range")
             return self.taken([_core.list_pop(part)[1] for part in self._fl_lists])
         at = self._place(index, "index")
         return self.taken([stack[at] for stack in self.stacks()])

@@ -8,7 +8,7 @@ from typing import Any
 from .. import _core
 from . import journal, tags
 from .errors import Mismatch, log
-from .forms import Form, Kept, Leaf, Node, Rows, form_of, made, same_value
+from .forms import Form, Kept, Leaf, Node, Rows, form_of, leaves_of, made, same_value
 from .journal import Attribute, Global, Slot
 from .logic import any_of, as_condition, negated
 from .paths import decided, place_of
@@ -49,6 +49,8 @@ class Loop(Region):
         self.deep: set[Key] = set()
         #: Leaves that become objects of before in a trip.
         self.tagged: set[tuple[Key, int]] = set()
+        #: Names that a trip gives another container of before, or of the same form.
+        self.moved: set[Key] = set()
         #: Leaves that are not carried until a trip changes them.
         self.still: set[tuple[Key, int]] = set()
         #: Whether each trip raises an exception.
@@ -242,7 +244,7 @@ class Loop(Region):
                 dtype = self.types.get((key, i))
                 counts = key in self.meta.flags or key in self.meta.hints
                 # What stands in an object stays itself until a trip puts something else there.
-                stands = key in self.touched and isinstance(form, Node) and self.is_from_before(leaf)
+                stands = isinstance(form, Node) and self.is_from_before(leaf) and self.stands(key, form)
                 still = stands or (key, i) in self.still or str(key).startswith("_fl_")
                 if dtype is None and (counts or (is_tensor(leaf) and not still)):
                     dtype = natural(leaf)
@@ -313,9 +315,36 @@ class Loop(Region):
             value = made(form, leaf)
             return value._fl_begin() if begins else value
         is_as_it_was = not any((key, i) in self.places for i in range(len(leaves)))
-        if isinstance(form, (Kept, Node)) and is_as_it_was:
+        if isinstance(form, (Kept, Node)) and is_as_it_was and key not in self.moved:
             return self.at_entry(key)
+        if key not in self.touched and key not in self.moved:
+            form = self.with_same(key, form)
         return journal.made(made(form, leaf, lambda rows: rows._fl_unknown()))
+
+    def stands(self, key: Key, form: Node) -> bool:
+        """Whether the tensors in a container of before stay until a trip puts others there."""
+        return key in self.touched or key not in self.moved and self.is_same(form)
+
+    def is_same(self, form: Node) -> bool:
+        """Whether a container is one of before, and no tuple, which has no identity that counts."""
+        return form.source is not None and not isinstance(form.source, tuple) and self.is_from_before(form.source)
+
+    def with_same(self, key: Key, form: Form) -> Form:
+        """A form with containers of before as they are, if no trip changes what stands in them."""
+        if not isinstance(form, Node):
+            return form
+        if self.is_same(form) and not any((key, i) in self.places for i in leaves_of(form)):
+            return Kept(form.source)
+        return Node(form.kind, form.keys, [self.with_same(key, part) for part in form.parts], form.source)
+
+    def moves(self, key: Key, form: Form, ended: Form) -> bool:
+        """Whether a trip ends with another container where one of before would be."""
+        if not isinstance(form, Node) or not isinstance(ended, Node):
+            return False
+        if self.is_same(form) and ended.source is not form.source:
+            if not any((key, i) in self.places for i in leaves_of(form)):
+                return True
+        return any(self.moves(key, *parts) for parts in zip(form.parts, ended.parts))
 
     def close(self, names: dict[str, Any]) -> bool:
         """Closes the body; if it changes what is carried, it is traced again."""
@@ -350,6 +379,9 @@ class Loop(Region):
                             if place in self.tags:
                                 results[self.tags[place]] = self.params[self.tags[place]]
                 continue
+            if key not in self.touched and key not in self.moved and self.moves(key, form, ended):
+                self.moved.add(key)
+                retrace = True
             for i, (leaf, dtype) in enumerate(zip(last, types)):
                 if dtype is None and keeps(leaf, leaves[i]):
                     continue
@@ -461,7 +493,7 @@ class Loop(Region):
                 value: Any = False
             elif isinstance(key, str) and key.startswith(FLAG) and last[key] is True and self.runs_at_all():
                 value = True
-            elif all(dtype is None for dtype in types):
+            elif all(dtype is None for dtype in types) and key not in self.moved:
                 value = self.at_entry(key)
             else:
                 value = self.filled(key, left)

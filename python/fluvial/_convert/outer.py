@@ -141,6 +141,11 @@ class Outer:
             "ask for `is_tracked` of an argument, or of what the function returns",
         )
 
+    def sizes(self) -> dict[str, _core.Dim]:
+        """The open sizes of the inputs, by name."""
+        shapes = (param.shape for _, param, _ in self.inputs.values())
+        return {repr(size): size for shape in shapes for size in shape if type(size) is _core.Dim}
+
     def number_of(self, tensor: Tensor) -> int | None:
         """The number of a tensor from outside among the inputs."""
         known = self.inputs.get(id(tensor))
@@ -299,6 +304,10 @@ class Outer:
                 self.changes(*touched, in_block=True)
         if is_array(value):
             self.content(value)
+            name = f"{self.constant(value)}c"
+            if name in self.scope:
+                # A statement may have told of its change before anybody knew where it is from.
+                self.guard(path, f"_content({path.text}, {name})")
         elif not path.known:
             self.identity(value, path)
         return value

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import sys
 import threading
 import weakref
@@ -18,6 +19,7 @@ from typing import Any, NamedTuple
 from .. import _core
 from .._printing import refuse_hidden
 from .errors import Mismatch, now
+from .state import BUILD
 from .trees import is_tensor
 
 #: Classes that programs of this process raise, by name: also those that no module has.
@@ -84,8 +86,29 @@ def in_program(error: BaseException, unless: Any = False) -> None:
         file = walk.tb_frame.f_code.co_filename
         line = line if file.startswith(_PACKAGE) else f"{file}:{walk.tb_lineno}"
         walk = walk.tb_next
-    found = taken_down(lambda: error)
+    found = taken_down(lambda: _with_sizes(error))
     found._replace(words=[*found.words, f"p{line}"]).unless(unless)
+
+
+#: What messages of ops say of open sizes: `n0`, `2*n0`, `n0 + 1`.
+_SIZES = re.compile(r"(?:\b\d+(?:\*| [-+] ))*\bn\d+\b(?:(?:\*|//| [-+] )(?:n\d+|\d+)\b)*")
+
+
+def _with_sizes(error: BaseException) -> BaseException:
+    """An error of an op whose message has the sizes of the run in the place of their names."""
+    if getattr(error, "op", None) is None or not error.args or type(error.args[0]) is not str:
+        return error
+    sizes = BUILD.outer.sizes() if BUILD.outer is not None else {}
+
+    def value(match: re.Match[str]) -> str:
+        if not all(name in sizes for name in re.findall(r"n\d+", match[0])):
+            return match[0]
+        return f"{_core.number_of(_core.whole_size(eval(match[0], {}, sizes), 'int64'))}"
+
+    text = _SIZES.sub(value, error.args[0])
+    if text != error.args[0]:
+        error.args = (text, *error.args[1:])
+    return error
 
 
 class _Local(threading.local):

@@ -260,8 +260,8 @@ class Region:
         source = getattr(form, "source", None)
         if source is not None and not isinstance(source, tuple) and self.is_from_before(source):
             return source
-        if isinstance(form, Node) and (source is None or isinstance(source, tuple)):
-            return remade(form.kind, form.keys, [self.filling(part, leaves) for part in form.parts])
+        if isinstance(form, Node):
+            return journal.made(remade(form.kind, form.keys, [self.filling(part, leaves) for part in form.parts]))
         if isinstance(form, Leaf) and self.is_from_before(leaves[form.number]):
             return leaves[form.number]
         return made(form, lambda i: zeros_like(leaves[i]))

@@ -33,6 +33,7 @@ from .keys import check_keys
 from .lists import rows_of, unwrapped, wrapped
 from .outer import Path
 from .parts import window
+from .plain import attribute, example, is_plain
 from .regions import LOCAL, Meta
 from .source import convert, is_converted, wanted
 from .state import BUILD
@@ -136,6 +137,8 @@ class Runtime:
 
     def field(self, owner: Any, name: str) -> Any:
         """`owner.name`."""
+        if is_plain(owner) and not self.inner:
+            return attribute(owner, name)
         kind = type(owner)
         found: Any = getattr(kind, name, None)
         getter: Any = found.fget if type(found) is property else None
@@ -316,7 +319,7 @@ class Runtime:
     def minus(value: Any) -> Any:
         """`-value`."""
         negative = own.method(value, "__neg__")
-        return tags.alike(-value, value) if negative is None else negative()
+        return tags.alike(operator.neg, value) if negative is None else negative()
 
     @staticmethod
     def plain(value: Any) -> Any:
@@ -506,6 +509,9 @@ _CALLBACKS = {
 def callee(function: Any) -> Any:
     """What to call in the place of a function."""
     kind = type(function)
+    if is_plain(function):
+        # No number can be called.
+        return example(function)()
     if kind is weakref.ref:
         return _read(function, "__call__")
     if kind is types.FunctionType:

@@ -11,6 +11,7 @@ from .._checks import must
 from .._tasks import Channel
 from .errors import Mismatch
 from .lists import TensorList, rows_of
+from .plain import example, is_plain
 from .trees import OPEN_SIZE, Tensor, is_symbolic
 
 
@@ -119,6 +120,8 @@ class Rows(Sequence):
             raise TypeError("iteration over a tensor without axes")
         self.tensor = tensor
         self.length = tensor.shape[0]
+        #: The rows, once Python goes through them: what the loop changes of the tensor is not seen in them.
+        self.rows: list[Tensor] | None = None
 
     def start(self, at: int) -> list[Tensor]:
         return [_core.tensor(at), _core.list_unstack(self.tensor)]
@@ -132,7 +135,9 @@ class Rows(Sequence):
         return row
 
     def python_item(self, at: int) -> Any:
-        return self.tensor[at]
+        if self.rows is None:
+            self.rows = [self.tensor[i] for i in range(self.length)]
+        return self.rows[at]
 
 
 class Items(Sequence):
@@ -272,6 +277,9 @@ def sequence_of(value: Any) -> Sequence | None:
         return value
     if type(value) is range and _core.is_building():
         return Range(value.start, value.stop, value.step)
+    if is_plain(value):
+        # No number is a sequence.
+        iter(example(value))
     if is_symbolic(value):
         tensor: Any = value
         return Rows(tensor)

@@ -8,6 +8,7 @@ is the other choice, the tag says its kind; and so it does for a number that is 
 
 from __future__ import annotations
 
+import operator
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -29,6 +30,10 @@ NEW = -1
 Number = tuple[type, Any]
 #: How many numbers are told apart that a value of a loop may be.
 MAX_NUMBERS = 3
+_UNKNOWN = (
+    "a value is an int, a float or a tensor, and only the run knows which",
+    "write the int as a float, such as `1.0`, or make a tensor of the number with `fl.tensor`",
+)
 #: The tag of a number of which nobody knows whether it is an int or a float.
 UNKNOWN = 2
 
@@ -104,7 +109,8 @@ def numbers_of(leaf: Any) -> frozenset[Number]:
     if not is_tensor(leaf):
         return frozenset({(_numbers.kind(leaf), leaf if type(leaf) in (bool, int, float) else None)})
     if leaf._is_number:
-        return frozenset({(_numbers.kind(leaf), None)})
+        kind = _numbers.kind(leaf)
+        return frozenset({(int, None), (float, None)} if kind is _numbers.Either else {(kind, None)})
     known = journal.LOCAL.tags.get(id(leaf))
     return frozenset() if known is None or known[0]() is not leaf else known[2]
 
@@ -226,8 +232,19 @@ def beside(leaf: Any, dtype: Any) -> Any:
         kind = kind_of(leaf)
         return UNKNOWN if kind is None else kind
     if _numbers.is_number(leaf):
-        return None if dtype in _numbers.DTYPES else NUMBERS.get(_numbers.kind(leaf), NEW)
+        return None if dtype in _numbers.DTYPES else _tag_of_number(leaf)
     return None if leaf.type_text.startswith("list") else name(leaf)
+
+
+def _tag_of_number(number: Any) -> Any:
+    """The tag of a number where a tensor is the other choice."""
+    kind = _numbers.kind(number)
+    if kind is not _numbers.Either:
+        return NUMBERS[kind]
+    is_float = kind_of(number)
+    if is_float is None:
+        raise fault(Mismatch, *_UNKNOWN)
+    return _core.where(as_value(is_float) == 1, as_value(NUMBERS[float]), as_value(NUMBERS[int]))
 
 
 def kind_of(number: Any) -> Any:
@@ -238,6 +255,17 @@ def kind_of(number: Any) -> Any:
     return _known(number)
 
 
+def note_below_zero(number: Tensor) -> None:
+    """Notes that an int may well be below zero."""
+    journal.LOCAL.signed[id(number)] = weakref.ref(number)
+
+
+def may_be_below_zero(number: Any) -> bool:
+    """Whether a line made an int of the program by `-` at last."""
+    known = journal.LOCAL.signed.get(id(number))
+    return known is not None and known() is number
+
+
 def wider(made: Tensor, a: Any, b: Any) -> Tensor:
     """A number that was computed of two, and is an int if both are."""
     kinds = kind_of(a), kind_of(b)
@@ -246,8 +274,23 @@ def wider(made: Tensor, a: Any, b: Any) -> Tensor:
     return made
 
 
-def alike(made: Any, number: Any) -> Any:
-    """What an operator makes of one number, of the same kind."""
-    if is_tensor(made) and made._is_number and made._is_either and kind_of(number) is not None:
-        note(made, as_value(kind_of(number)))
+def alike(function: Callable[[Any], Any], value: Any) -> Any:
+    """What `-value` or `abs(value)` gives: a number of the same kind, if it is of a number."""
+    made = function(value)
+    if not is_tensor(made):
+        return made
+    if made._is_number:
+        if function is operator.neg:
+            note_below_zero(made)
+        if made._is_either and kind_of(value) is not None:
+            note(made, as_value(kind_of(value)))
+    elif _is_mixed(value):
+        tag = as_value(_known(value))
+        of_int = _core.logical_or(tag == NUMBERS[bool], tag == NUMBERS[int])
+        of_number = _core.where(of_int, as_value(NUMBERS[int]), tag)
+        is_number = _core.logical_and(tag <= NUMBERS[int], tag >= NUMBERS[bool])
+        numbers = frozenset(
+            (int if kind is bool else kind, None if known is None else function(known)) for kind, known in numbers_of(value)
+        )
+        note(made, _core.where(is_number, of_number, as_value(_own(made))), numbers=numbers)
     return made

@@ -48,7 +48,7 @@ CASES = {
     "failing: assert loop": Case("for r in x:\n    assert r > 0, 'neg'\n    o.v = r\nreturn x", before="class O:\n    v = fl.tensor(0.)\no = O()"),
     "failing: try": Case("try:\n    y = fl.tensor([1., 2.])[i]\nexcept IndexError:\n    y = x[0]\nreturn y", calls=("fl.tensor([1.]), fl.tensor(0)", "fl.tensor([1.]), fl.tensor(7)"), parameters="x, i"),
     "numbers: f64": Case("return x * (.1 if fl.sum(x) > 0 else .2)", calls=("fl.tensor([1., 2.], dtype='float64')", "fl.tensor([-3., .5], dtype='float64')", "fl.tensor([4., 4.], dtype='float64')")),
-    "numbers: a power": Case("k = 0\nfor r in x:\n    k += 1\nreturn 2 ** -k", verdict="refused"),
+    "numbers: a power": Case("k = 0\nfor r in x:\n    k += 1\nreturn 2 ** -k"),
     "numbers: a product": Case("k = 0\nfor r in x:\n    k += 1\nreturn 0.1 * k, 2.0 ** -k"),
     "numbers: div": Case("k = 0\nfor r in x:\n    k += 0\nreturn 10 // k"),
     "numbers: u8": Case("return x / 255, x.mean()", calls=("np.arange(6, dtype=np.uint8).reshape(2, 3)", "np.arange(6, dtype=np.uint8).reshape(2, 3)")),

@@ -15,6 +15,11 @@ def back(body: str, **more) -> Case:
 
 
 CASES = {
+    # What no gradient reaches.
+    "backward of nothing tracked": Case("nonlocal w\nw = x * 2\nfl.sum(w).backward()\nreturn x", before="w = fl.tensor([1., 3.])"),
+    "backward of nothing tracked in a branch": Case("nonlocal w\nw = x * 2\nif fl.sum(x) < 0:\n    fl.sum(w).backward()\nreturn x", before="w = fl.tensor([1., 3.])"),
+    "backward of nothing tracked in a try": Case("nonlocal w\nw = x * 2\ntry:\n    fl.sum(w).backward()\nexcept ValueError:\n    x = x + 1\nreturn x", before="w = fl.tensor([1., 3.])"),
+    "a hook of each trip": Case("for v in y:\n    z = x * v\n    z.register_hook(lambda g: g * 2)\n    x = z + 1\nreturn fl.sum(x)", parameters="x, y", calls=("fl.tensor([1., 2.]).track(), fl.tensor([1., 3.])",) * 2, after="result.backward()\nreturn given[0].grad"),
     "a captured value twice a trip": back("for i in range(fl.tensor(3)):\n    x = x * w + w\nreturn x", before=W),
     "a captured value in two branches": back("if fl.sum(x) > 0:\n    x = x * w + w * 0.1\nelse:\n    x = x - w * w\nreturn x * w", before=W),
     "leaky_relu with a tensor": back("return fl.leaky_relu(x, fl.sum(x) * 0.1)"),

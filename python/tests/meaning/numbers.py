@@ -35,7 +35,7 @@ CASES = {
     "float floor": Case("n = 7.5\nfor v in x:\n    n = n // 2\nreturn n, n % 2"),
     # Numbers.
     "a chosen float in f64": Case("return x * (.1 if fl.sum(x) > 0 else .2)", tuple(f"fl.tensor([1., {v}], dtype='float64')" for v in (1, -5))),
-    "2 ** -k": Case("k = 0\nfor v in x:\n    k += 1\nreturn x * 2 ** -k, 2 ** -k", verdict="refused"),
+    "2 ** -k": Case("k = 0\nfor v in x:\n    k += 1\nreturn x * 2 ** -k, 2 ** -k"),
     "10 // 0": Case("k = 2\nfor v in x:\n    k -= 1\nreturn 10 // k"),
     "10 % 0": Case("k = 2\nfor v in x:\n    k -= 1\nreturn 10 % k"),
     "1 / 0": Case("k = 2.0\nfor v in x:\n    k -= 1\nreturn 1 / k"),
