@@ -212,8 +212,8 @@ class TestBlocks:
     def test_keywords_are_known(self):
         block = fluid.Program().global_block()
         for call in (block.create_var, block.create_parameter):
-            with pytest.raises(TypeError, match="presistable"):
-                call(name="x", shape=[1], dtype="float32", presistable=True)
+            with pytest.raises(TypeError, match="keeps"):
+                call(name="x", shape=[1], dtype="float32", keeps=True)
             with pytest.raises(NotImplementedError, match="error_clip"):
                 call(name="x", shape=[1], dtype="float32", error_clip=fluid.clip.ErrorClipByValue(1.0))
         with pytest.raises(TypeError, match="attr"):
