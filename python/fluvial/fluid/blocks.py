@@ -19,8 +19,8 @@ from .._fault import fault
 from .._ragged import Ragged
 from . import unique_name
 from ._lists import listed
-from .core import VarType, dtype_of
-from .variable import Parameter, Variable
+from .core import VarType
+from .variable import Parameter, Variable, again
 
 if TYPE_CHECKING:
     from .framework import Program
@@ -206,7 +206,7 @@ class Block:
             raise fault(ValueError, f"`{name}` does not keep an initial value", "give `persistable=True`, too")
         known = None if name is None else self.vars.get(name)
         if known is not None:
-            return _again(known, shape, dtype)
+            return again(known, shape, dtype)
         var = Variable(
             self, name, shape, dtype, persistable=persistable, stop_gradient=stop_gradient, lod_level=lod_level,
             type=type,
@@ -501,22 +501,6 @@ def _near(name: str, names: Any) -> str:
 
     near = difflib.get_close_matches(name, list(names), 1)
     return f"is it `{near[0]}`?" if near else "`[v.name for v in program.list_vars()]` lists those that it has"
-
-
-def _again(var: Variable, shape: Sequence[int] | None, dtype: Any) -> Variable:
-    """A variable that is there already, unless it is said to be another one."""
-    sizes = None if shape is None else tuple(shape)
-    if sizes is not None and var.shape and sizes != tuple(var.shape):
-        raise fault(
-            ValueError, f"`{var.name}` is there already, with the sizes {list(var.shape)}, not {list(sizes)}",
-            "give it another name",
-        )  # fmt: skip
-    if dtype is not None and var._dtype is not None and dtype_of(dtype) is not var._dtype:
-        raise fault(
-            ValueError, f"`{var.name}` is there already, and has elements {var.dtype}, not {dtype_of(dtype)}",
-            "give it another name",
-        )  # fmt: skip
-    return var
 
 
 class State(Variable):

@@ -423,7 +423,14 @@ def _program_state(model_path: str, var_list: Any) -> dict[str, Any]:
         if var_list is None:
             raise fault(ValueError, f"`{model_path}` has tensors without names", "give `var_list`")
         with open(model_path, "rb") as file:
-            return {var.name: read_tensor(file)[0] for var in sorted(var_list, key=lambda var: var.name)}
+            # Names are not in the file: they follow from their order.
+            found = {var.name: read_tensor(file)[0] for var in sorted(var_list, key=lambda var: var.name)}
+            if not at_end(file):
+                raise fault(
+                    RuntimeError, f"`{model_path}` has more tensors than the {len(found)} of `var_list`",
+                    "give all variables that were saved",
+                )  # fmt: skip
+        return found
     if not os.path.exists(model_path + ".pdparams"):
         raise fault(FileNotFoundError, f"there is no `{model_path}.pdparams`", "write it with `fluid.save`")
     found = read_arrays(model_path + ".pdparams")

@@ -343,6 +343,28 @@ class Variable:
             raise no_member(self, name)
 
 
+def again(var: Variable, shape: Sequence[int] | None, dtype: Any) -> Variable:
+    """A variable that is there already, unless it is said to be another one.
+
+    Args:
+        var: The variable.
+        shape: The sizes that it is said to have.
+        dtype: The element type that it is said to have.
+    """
+    sizes = None if shape is None else tuple(shape)
+    if sizes is not None and var.shape and sizes != tuple(var.shape):
+        raise fault(
+            ValueError, f"`{var.name}` is there already, with the sizes {list(var.shape)}, not {list(sizes)}",
+            "give it another name",
+        )  # fmt: skip
+    if dtype is not None and var._dtype is not None and dtype_of(dtype) is not var._dtype:
+        raise fault(
+            ValueError, f"`{var.name}` is there already, and has elements {var.dtype}, not {dtype_of(dtype)}",
+            "give it another name",
+        )  # fmt: skip
+    return var
+
+
 def _item(x: Any, key: Any) -> Any:
     """What stands at an index; one element is a row of one, as in Fluid."""
     found = x[key]

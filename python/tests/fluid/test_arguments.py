@@ -212,8 +212,8 @@ class TestBlocks:
     def test_keywords_are_known(self):
         block = fluid.Program().global_block()
         for call in (block.create_var, block.create_parameter):
-            with pytest.raises(TypeError, match="presistable"):
-                call(name="x", shape=[1], dtype="float32", presistable=True)
+            with pytest.raises(TypeError, match="keeps"):
+                call(name="x", shape=[1], dtype="float32", keeps=True)
             with pytest.raises(NotImplementedError, match="error_clip"):
                 call(name="x", shape=[1], dtype="float32", error_clip=fluid.clip.ErrorClipByValue(1.0))
         with pytest.raises(TypeError, match="attr"):
@@ -405,6 +405,8 @@ def test_states_of_programs(tmp_path):
         values = [var for var in main.list_vars() if var.persistable]
         with pytest.raises(TypeError, match="no variable"):
             fluid.load_program_state(str(tmp_path / "one"), var_list=["fc_0.w_0"])
+        with pytest.raises(RuntimeError, match="more tensors than the 1 of"):
+            fluid.load_program_state(str(tmp_path / "one"), var_list=values[:1])
         for state in (fluid.load_program_state(str(tmp_path / "d")), fluid.load_program_state(str(tmp_path / "one"), values)):
             for var in values:
                 tensor = fluid.global_scope().find_var(var.name).get_tensor()
@@ -448,3 +450,22 @@ def test_rows_of_their_own_come_in_any_sizes_for_a_list():
 
     (found,) = in_program(build, {"words": np.arange(10).reshape(2, 5)})
     assert found.tolist() == list(range(10))
+
+
+def test_arrays_of_loops_are_written_in_place():
+    """What `while_loop` was given stays as it is in both modes, but for arrays."""
+
+    def build():
+        i, n = layers.fill_constant([1], "int64", 0), layers.fill_constant([1], "int64", 3)
+        values = layers.create_array("float32")
+        layers.array_write(layers.fill_constant([2], "float32", 1.0), i, values)
+
+        def body(i, values):
+            layers.array_write(layers.array_read(values, i) * 2.0, i + 1, values)
+            return [i + 1, values]
+
+        last, _ = layers.while_loop(lambda i, values: layers.less_than(i, n), body, [i, values])
+        return i, last, layers.array_read(values, n)
+
+    before, last, value = both_ways(build)
+    assert (before.tolist(), last.tolist(), value.tolist()) == ([0], [3], [8.0, 8.0])

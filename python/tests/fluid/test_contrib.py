@@ -76,7 +76,7 @@ def test_networks(kind, given):
     for value, expected in zip(found, wanted(kind, inits)):
         np.testing.assert_allclose(value, expected, rtol=2e-4, atol=1e-5)
     with fluid.dygraph.guard():
-        now = build(*(fluid.dygraph.to_variable(v) for v in (X, LENGTHS, *inits)))
+        now = build(*(fluid.dygraph.to_variable(v) for v in (X, LENGTHS, *(init.reshape(-1, 5) for init in inits))))
         for value, expected in zip(now, found):
             np.testing.assert_allclose(value.numpy(), expected, rtol=1e-5, atol=1e-6)
 

@@ -442,7 +442,8 @@ def while_loop(
     is_test: bool = False,
     name: str | None = None,
 ) -> list[Any]:
-    """Repeats `body` on the loop variables as long as `cond` of them holds.
+    """Repeats `body` on the loop variables as long as `cond` of them holds. The variables that are given stay as they
+    are, in both modes; arrays are written in place.
 
     Args:
         cond: Takes the loop variables, gives a bool variable of one element.
@@ -465,7 +466,7 @@ def while_loop(
     block = default_main_program().current_block()
     with block.building():
         label = unique_name.generate("while_loop")
-        leaves = [_copied(block, leaf, label) for leaf in _leaves(list(loop_vars))]
+        leaves = _looped(block, loop_vars, label)
     variables = _rebuilt(list(loop_vars), iter(leaves))
     go_on = _owned(cond(*variables))
     loop = While(go_on)
@@ -484,6 +485,16 @@ def while_loop(
         with inner.building():
             inner.write(go_on, inner.value(again))
     return _rebuilt(list(loop_vars), iter(leaves))
+
+
+def _looped(block: Block, loop_vars: list[Any], label: str) -> list[Variable]:
+    """The variables of a loop: copies of those that are given, but for arrays, which are written in place."""
+    found: list[Variable] = []
+    for leaf in _leaves(list(loop_vars)):
+        is_array = isinstance(leaf, Variable) and leaf.type is VarType.LOD_TENSOR_ARRAY
+        is_own = is_array and all(leaf is not other for other in found)
+        found.append(leaf if is_own else _copied(block, leaf, label))
+    return found
 
 
 def _pairs(old: Variable, new: Any) -> list[tuple[Variable, Any]]:

@@ -132,6 +132,11 @@ def _network(
 ) -> tuple[Any, list[Any]]:  # fmt: skip
     """The outputs of all steps, and the last values of each kind of state: `[layers · ways, batch, hidden_size]`."""
     layers, ways = layers_of(), 2 if bidirectional else 1
+    # First states may also stand one below the other, `[layers · ways · batch, hidden_size]`.
+    inits = [
+        init if init is None or len(init.shape) > 2 else layers.reshape(init, [num_layers * ways, -1, hidden_size])
+        for init in inits
+    ]
     outs, lasts = [], []
     for way in range(ways):
         tag, label = ("_bw", "_reverse_layers_") if way else ("_fw", "_layers_")
