@@ -75,6 +75,13 @@ impl Out {
         }
     }
 
+    /// Writes what a program prints while its results have standard output for themselves.
+    pub fn aside(&self, text: &str) {
+        if !self.is_mute {
+            self.lines(To::Stderr, text);
+        }
+    }
+
     /// Writes what is good to know, unless only results are wanted.
     pub fn note(&self, text: &str, event: impl FnOnce() -> Json) {
         match self.json {

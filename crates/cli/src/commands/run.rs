@@ -235,7 +235,9 @@ impl Run {
 
         let journal = if writes { self.journal(kept, out)? } else { None };
         let began = Instant::now();
-        let _printer = Printing::to(out);
+        // Standard output is for what is fetched alone, if that goes there.
+        let is_beside = self.output.as_deref().is_some_and(is_standard);
+        let _printer = Printing::to(out, is_beside);
         let outputs = match self.mode {
             Mode::Compiled => {
                 let journal = journal.as_ref();
@@ -583,10 +585,12 @@ fn logger(path: &Path, executor: &Executor) -> Outcome<Logger<Box<dyn Write + Se
 struct Printing;
 
 impl Printing {
-    fn to(out: &Out) -> Printing {
+    /// As results, or beside them.
+    fn to(out: &Out, is_beside: bool) -> Printing {
         let out = out.clone();
-        set_printer(Some(Arc::new(move |text: &str| {
-            out.result(text, || json!({"event": "print", "text": text}));
+        set_printer(Some(Arc::new(move |text: &str| match is_beside {
+            true => out.aside(text),
+            false => out.result(text, || json!({"event": "print", "text": text})),
         })));
         Printing
     }

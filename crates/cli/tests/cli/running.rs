@@ -164,6 +164,11 @@ fn prints_are_results() {
     check(&sandbox, "run prints.fl --set x=3", expected);
     let events = sandbox.run("run prints.fl --set x=3 --json").events();
     assert_eq!(events[0], serde_json::json!({"event": "print", "text": "x: f64[] 3.0"}));
+    // Where the results are bytes, prints stand beside them.
+    sandbox.run("run prints.fl --set x=3 -o y.safetensors").fine();
+    let piped = sandbox.command(&["run", "prints.fl", "--set", "x=3", "-o", "-"]).output().unwrap();
+    assert_eq!(piped.stdout, std::fs::read(sandbox.path("y.safetensors")).unwrap());
+    assert!(String::from_utf8(piped.stderr).unwrap().contains("x: f64[] 3.0"));
 }
 
 #[test]
