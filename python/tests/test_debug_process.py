@@ -287,6 +287,10 @@ class TestCommands:
         # Who looks at it need not be allowed to write where it lies.
         looked = command_line("debug", path, typed="print step\n", preexec_fn=write_nothing)
         assert looked[2] == 0 and "where the run was recorded [step 3]" in looked[0], looked
+        # Nor need the script be there.
+        script.unlink()
+        looked = command_line("debug", path, typed="print total\nlist\n")
+        assert total[1] in looked[0] and "total = total * 0.5" in looked[0], looked
         for at in (10, 100, 400, -20):
             damaged = bytearray(path.read_bytes())
             damaged[at] ^= 4

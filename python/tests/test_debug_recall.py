@@ -43,6 +43,58 @@ print(train(x, y, fl.tensor(4)).item(), flush=True)
 """
 
 
+#: Variables bound by functions that the function calls, and a loop of Python, whose lines are written out.
+HELPERS = """
+import fluvial as fl
+from fluvial import nn
+
+fl.seed(1)
+
+class Net(nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(4, 8), nn.Linear(8, 3)
+
+    def forward(self, x):
+        hidden = fl.tanh(self.a(x))
+        return self.b(hidden)
+
+net = Net()
+adam = fl.optimizer.Adam(net.parameters(), 0.05)
+
+def scaled(x):
+    spread = fl.max(x)
+    x -= fl.mean(x)
+    return x / spread
+
+def pick(prob, y):
+    chosen = prob * fl.one_hot(y, 3)
+    return fl.sum(chosen, axis=-1)
+
+@fl.function
+def train(xs, ys):
+    total = fl.zeros([])
+    for step in range(3):
+        x = scaled(xs[step])
+        logits = net(x)
+        prob = fl.softmax(logits, -1)
+        picked = pick(prob, ys[step])
+        left = picked * 7.0
+        loss = -fl.mean(fl.log(picked))
+        adam.zero_grad()
+        loss.backward()
+        adam.step()
+        total += loss.detach()
+    return total
+
+address = fl.debug.listen(0)
+print(address.port, address.token, flush=True)
+fl.debug.listen(address.port, wait=True)
+xs = fl.reshape(fl.arange(1.0, 73.0), [3, 6, 4])
+print(train(xs, fl.zeros([3, 6], "int64")).item(), flush=True)
+"""
+
+
 @pytest.fixture
 def script(tmp_path):
     path = tmp_path / "classes.py"
@@ -112,3 +164,34 @@ def test_an_edit_of_what_nothing_uses_is_refused(start):
     editor = start("sgd.minimize", "step == 1")
     answer = editor.ask("evaluate", "dropped = 3", context="repl")
     assert isinstance(answer, ErrorResponse), answer
+
+
+@pytest.mark.parametrize("stop", [0, 2])
+def test_what_called_functions_give(tmp_path, stop):
+    script = tmp_path / "helpers.py"
+    script.write_text(HELPERS)
+    alone = tmp_path / "alone.py"
+    alone.write_text(re.sub(r"address = (.*\n){3}", "", HELPERS))
+    program = Program(script)
+    try:
+        port, token = program.line().split()
+        editor = Editor(int(port))
+        editor.begin(token)
+        editor.ask("set_breakpoints", {"path": str(script)}, [{"line": line_of("loss = -fl", script)}])
+        editor.ask("configuration_done")
+        editor.stopped()
+        for _ in range(stop):
+            editor.go("continue_", 1)
+        assert editor.value("max(spread)") == str(24 * (stop + 1))
+        assert editor.value("shape(logits)") == "i64[2] [6, 3]"
+        assert editor.value("max(abs(picked - prob[:, 0])) < 1e-6") == "true"
+        assert editor.value("abs(mean(x)) < 1e-5") == "true"
+        # The scope is opened without harm, and what it cannot show is no wrong value.
+        variables = editor.variables("Variables")
+        assert {"x", "logits", "prob", "picked"} <= set(variables)
+        answer = editor.ask("evaluate", "max(abs(left - picked * 7))", context="watch")
+        assert isinstance(answer, ErrorResponse) or answer.result == "0"
+        editor.ask("disconnect")
+        assert program.end()[0] == Program(alone).end()[0]
+    finally:
+        program.close()

@@ -6,7 +6,8 @@
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use serde_json::Value as Json;
+use fluvial::ops::set_printer;
+use serde_json::{Value as Json, json};
 
 use crate::fault::FAILED;
 use crate::signals;
@@ -72,6 +73,13 @@ impl Out {
             _ if self.is_mute => {}
             true => self.event(&event()),
             false => self.lines(To::Stdout, text),
+        }
+    }
+
+    /// Writes what a program prints while its results have standard output for themselves.
+    pub fn aside(&self, text: &str) {
+        if !self.is_mute {
+            self.lines(To::Stderr, text);
         }
     }
 
@@ -165,5 +173,26 @@ impl Screen {
             }
             _ => {}
         }
+    }
+}
+
+/// While it lives, what programs print goes through `out`.
+pub struct Printing;
+
+impl Printing {
+    /// As results, or beside them.
+    pub fn to(out: &Out, is_beside: bool) -> Printing {
+        let out = out.clone();
+        set_printer(Some(Arc::new(move |text: &str| match is_beside {
+            true => out.aside(text),
+            false => out.result(text, || json!({"event": "print", "text": text})),
+        })));
+        Printing
+    }
+}
+
+impl Drop for Printing {
+    fn drop(&mut self) {
+        set_printer(None);
     }
 }

@@ -119,10 +119,17 @@ fn from_standard_input() -> Result<Program> {
     let read = std::io::stdin().lock().take(LONGEST).read_to_end(&mut bytes);
     read.map_err(|error| fault::file(Path::new("standard input"), error))?;
     let parsed = match str::from_utf8(&bytes) {
-        Ok(text) if text.trim_start().starts_with("fluvial") => Program::parse(text, registry()),
+        // It may begin with comments. The binary form has bytes that no text has.
+        Ok(text) if !text.is_empty() && !text.chars().any(is_no_text) => {
+            Program::parse(text, registry())
+        }
         _ => Program::from_bytes(&bytes, registry()),
     };
     parsed.map_err(|error| error.note("on standard input"))
+}
+
+fn is_no_text(c: char) -> bool {
+    c.is_control() && !c.is_whitespace()
 }
 
 /// Whether the name is one of a program file.

@@ -178,11 +178,7 @@ impl Attrs {
                 .ok_or_else(|| Error::argument(format!("op `{op}` needs the attribute `{name}`")));
         };
         T::from_attr(attr).ok_or_else(|| {
-            Error::argument(format!(
-                "attribute `{name}` of op `{op}` should be {}, found {}",
-                T::EXPECTED,
-                attr.kind()
-            ))
+            Error::argument(format!("attribute `{name}` of op `{op}` {}", T::fault(attr)))
         })
     }
 
@@ -218,6 +214,15 @@ pub trait Attribute: Sized {
 
     /// The typed form, if the untyped one fits.
     fn from_attr(attr: &Attr) -> Option<Self>;
+
+    /// Why the untyped form does not fit, behind the name of the attribute.
+    fn fault(attr: &Attr) -> String {
+        let found = match attr {
+            Attr::Int(value) => value.to_string(),
+            other => other.kind().to_string(),
+        };
+        format!("should be {}, found {found}", Self::EXPECTED)
+    }
 }
 
 /// Implements `Attribute` for a type that has a variant of `Attr` of its own.
@@ -323,6 +328,16 @@ impl<T: Attribute> Attribute for Vec<T> {
             _ => None,
         }
     }
+
+    fn fault(attr: &Attr) -> String {
+        let Attr::List(items) = attr else {
+            return format!("should be {}, found {}", Self::EXPECTED, attr.kind());
+        };
+        // That it is a list is not what is wrong.
+        let faulty = items.iter().enumerate().find(|(_, item)| T::from_attr(item).is_none());
+        let (at, item) = faulty.unwrap_or((0, attr));
+        format!("is wrong at position {at}: it {}", T::fault(item))
+    }
 }
 
 impl<T: Attribute> Attribute for Option<T> {
@@ -338,6 +353,10 @@ impl<T: Attribute> Attribute for Option<T> {
             Attr::None => Some(None),
             _ => T::from_attr(attr).map(Some),
         }
+    }
+
+    fn fault(attr: &Attr) -> String {
+        T::fault(attr)
     }
 }
 

@@ -49,17 +49,20 @@ fn files_of_an_archive_share_no_bytes() {
     assert!(open_inputs("npz", vec![Input::memory("a", bomb)], &Settings::new()).is_err());
 }
 
+/// A part of a PNG file.
+#[cfg(feature = "images")]
+fn chunk(kind: &[u8], data: &[u8]) -> Vec<u8> {
+    let body = [kind, data].concat();
+    let crc = crc32fast::hash(&body).to_be_bytes();
+    [&(data.len() as u32).to_be_bytes(), &body[..], &crc].concat()
+}
+
 #[cfg(feature = "images")]
 #[test]
 fn images_take_a_bounded_multiple_of_their_bytes() {
     use fluvial_data::formats::images;
 
     let _alone = ALONE.lock();
-    let chunk = |kind: &[u8], data: &[u8]| {
-        let body = [kind, data].concat();
-        let crc = crc32fast::hash(&body).to_be_bytes();
-        [&(data.len() as u32).to_be_bytes(), &body[..], &crc].concat()
-    };
     // A bit for each pixel, in as many bytes as deflate would need for zeros.
     for (side, bit_depth, color) in
         [(32768u32, 1u8, 0u8), (32768, 1, 3), (32768, 8, 6), (16384, 16, 6)]
@@ -91,4 +94,44 @@ fn unpacking_keeps_to_the_limit_of_memory() {
     let error = open().err();
     memory::set_limit(None);
     assert_eq!(error.map(|error| error.kind()), Some(ErrorKind::Memory));
+}
+
+/// A small file that is a large image is left half-way when somebody asks to stop.
+#[cfg(feature = "images")]
+#[test]
+fn decoding_of_an_image_hears_a_stop() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use fluvial_data::formats::images;
+    use fluvial_tensor::interrupt;
+
+    let _alone = ALONE.lock();
+    let side = 8192u32;
+    let mut lines = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+    (0..side).for_each(|_| lines.write_all(&vec![0; side as usize + 1]).unwrap());
+    let head = [&side.to_be_bytes()[..], &side.to_be_bytes(), &[8, 0, 0, 0, 0]].concat();
+    let parts = [
+        b"\x89PNG\r\n\x1a\n".to_vec(),
+        chunk(b"IHDR", &head),
+        chunk(b"IDAT", &lines.finish().unwrap()),
+        chunk(b"IEND", &[]),
+    ];
+    let input = Input::memory("large.png", parts.concat());
+    let is_over = AtomicBool::new(false);
+    let error = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                interrupt::request();
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+        });
+        let _hears = interrupt::hear(true);
+        let error = images::decode(&input, 1).err();
+        is_over.store(true, Ordering::Relaxed);
+        error
+    });
+    interrupt::clear();
+    assert_eq!(error.map(|error| error.kind()), Some(ErrorKind::Interrupted));
+    // Nobody asks any more.
+    assert_eq!(images::decode(&input, 1).unwrap().dims(), [8192, 8192, 1]);
 }

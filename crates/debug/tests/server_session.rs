@@ -3,7 +3,7 @@
 mod mock;
 
 use std::collections::VecDeque;
-use std::io::ErrorKind;
+use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -406,6 +406,26 @@ fn nothing_stops_for_a_client_that_is_gone() {
             assert!(mock.is_moving());
         }
         assert!(fluvial_debug::target::Target::stopped(&*mock).is_none());
+    }
+}
+
+#[test]
+fn a_terminal_that_is_killed_while_the_program_runs_lets_go() {
+    let (mock, server) = serve(Script::default());
+    for typed in ["continue\n", ""] {
+        let mut terminal = TcpStream::connect(("127.0.0.1", server.port())).unwrap();
+        terminal.write_all(b"fluvial terminal secret 100 edits\n").unwrap();
+        let mut lines = BufReader::new(terminal.try_clone().unwrap()).lines();
+        assert!(lines.any(|line| line.unwrap().starts_with('\u{1e}')), "it asks for a command");
+        terminal.write_all(typed.as_bytes()).unwrap();
+        let runs = |mock: &Mock| fluvial_debug::target::Target::stopped(mock).is_none();
+        assert!(typed.is_empty() || mock.wait_until(runs));
+        drop((terminal, lines));
+        // Nothing stops it; the next one gets control all the same.
+        assert!(mock.wait_until(|mock| mock.orders().last() == Some(&Go::Detach)), "{typed:?}");
+        let mut client = Client::start(server.port(), &[]);
+        client.ok("disconnect", Value::Null);
+        assert!(mock.is_moving());
     }
 }
 

@@ -25,6 +25,7 @@
 //! # Ok::<(), Error>(())
 //! ```
 
+mod functions;
 mod loops;
 mod statements;
 
@@ -251,7 +252,13 @@ impl<'a> Builder<'a> {
             op if Layers::knows(op) => self.layer(call),
             op if statements::is_optimizer(op) => self.optimizer(call),
             op => {
-                let made = self.registry.make(op, &call.attrs).map_err(|error| {
+                // A size that the text calls by name may have another name in a loop.
+                let sizes = self.sizes.last().cloned().unwrap_or_default();
+                let attrs = call.attrs.substitute(&|size| sizes.get(size)).map_err(placed)?;
+                if functions::is_function(op) {
+                    return self.function(call, &attrs);
+                }
+                let made = self.registry.make(op, &attrs).map_err(|error| {
                     placed(match self.registry.defs().any(|def| def.name == op) {
                         true => error,
                         false => statements::unknown(op),

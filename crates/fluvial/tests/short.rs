@@ -204,6 +204,76 @@ fn readers_give_batches_of_any_size() -> Result<()> {
     Ok(())
 }
 
+/// Batches are smaller at the end, and are called by their size wherever sizes stand.
+#[test]
+fn sizes_have_their_names_in_loops() -> Result<()> {
+    let folder = std::env::temp_dir().join(format!("fluvial-short-sizes-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let points = folder.join("points.csv");
+    std::fs::write(&points, "x,y\n1,2\n3,4\n5,6\n7,8\n9,10\n").unwrap();
+    let text = "fluvial 1 short
+        main(%bias: f64[m]) {
+          %end = for_each{reader=\"csv(\\\"POINTS\\\", dtype=[\\\"float64\\\", \\\"float64\\\"]).batch(2)\"}(0.0)
+              (%x: f64[n], %y: f64[n], %before: f64[]) {
+            %both = concat{axis=0}(%x, %y) : f64[2*n]
+            %rows = reshape{dims=[2, <n>]}(%both) : f64[2, n]
+            %all = reshape{dims=[<2*n>]}(%rows) : f64[2*n]
+            %longer = concat{axis=0}(%all, %bias) : f64[m + 2*n]
+            %flat = reshape{dims=[<2*n + m>, 1]}(%longer)
+            %sum = sum(%flat)
+            %next = add(%before, %sum)
+            return %next
+          }
+          return %end
+        }";
+    fluvial::data::files::allow(&points)?;
+    let program = parse(&text.replace("POINTS", &points.display().to_string()))?;
+    let executor = Executor::new(&program, State::new())?;
+    let outputs = executor.run(&[("bias", Tensor::from_slice(&[1.0f64, 1.0, 1.0], &[3])?)])?;
+    std::fs::remove_dir_all(&folder).ok();
+    assert_eq!(outputs[0].item::<f64>()?, 55.0 + 3.0 * 3.0);
+    Ok(())
+}
+
+#[test]
+fn functions_of_several_ops_are_statements() -> Result<()> {
+    let program = parse(
+        "fluvial 1 short
+         main() {
+           %x = constant{value=f64[2](3.0, 4.0)}()
+           %y = constant{value=f64[2](1.0, 2.0)}()
+           %ids = constant{value=i64[2](2, 0)}()
+           %rows = stack{axis=1}(%x, %y) : f64[2, 2]
+           %turned = transpose(%rows) : f64[2, 2]
+           %m = mean{axes=[1]}(%turned)
+           %all = mean(%rows)
+           %n = norm(%x)
+           %v = var{axes=[0], correction=0}(%x)
+           %s = std(%x)
+           %line = flatten(%rows) : f64[4]
+           %one = unsqueeze{axis=0}(%line) : f64[1, 4]
+           %back = squeeze(%one) : f64[4]
+           %chosen = one_hot{classes=3}(%ids) : i64[2, 3]
+           return %m, %all, %n, %v, %s, %back, %chosen
+         }",
+    )?;
+    let outputs = run(&program)?;
+    let expected = ["[3.5, 1.5]", "2.5", "5.0", "0.25"];
+    for (output, expected) in outputs.iter().zip(expected) {
+        assert_eq!(format!("{output}"), expected);
+    }
+    assert_eq!(outputs[4].item::<f64>()?, 0.5f64.sqrt());
+    assert_eq!(format!("{}", outputs[5]), "[3.0, 1.0, 4.0, 2.0]");
+    assert_eq!(outputs[6].to_vec::<i64>()?, [0, 0, 1, 1, 0, 0]);
+    let of =
+        |line: &str| fault(&format!("fluvial 1 short\nmain(%x: f32[2]) {{\n{line}\nreturn %x }}"));
+    assert_eq!(of("%y = mean(%x, %x)"), "3:1: `mean` takes 1 value, and is given 2");
+    assert_eq!(of("%y = stack()"), "3:1: `stack` takes values, and is given 0");
+    assert_eq!(of("%y = mean{axis=1}(%x)"), "3:1: op `mean` has no attribute `axis`");
+    assert_eq!(of("%y = unsqueeze(%x)"), "3:1: op `unsqueeze` needs the attribute `axis`");
+    Ok(())
+}
+
 /// The first line of the error for a text, which begins with line and column.
 fn fault(text: &str) -> String {
     let error: Error = parse(text).expect_err("the text is wrong");
@@ -236,6 +306,14 @@ fn faults_are_told_at_their_lines() {
         (
             "%y = repeat(0.0) (%i: i64[], %a: f32[]) { return %a }",
             "3:3: `repeat` needs `times`, a whole number",
+        ),
+        (
+            "%y = reshape{dims=[3, -1]}(%x)",
+            "3:3: attribute `dims` of op `reshape` is wrong at position 1: it should be a size, found -1",
+        ),
+        (
+            "%y = reshape{dims=3}(%x)",
+            "3:3: attribute `dims` of op `reshape` should be a list, found an integer",
         ),
         ("%y = for_each(0.0) (%a: f32[]) { return %a }", "3:3: `for_each` needs `reader`, a text"),
         (

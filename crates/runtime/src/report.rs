@@ -79,16 +79,31 @@ impl Report {
         Report { peak_bytes, is_open, unplanned_bytes, steps, values, arena_bytes }
     }
 
-    /// The bytes that the steps of each line make, the most first.
+    /// The bytes that the steps of each line make, the most first. Those inside of loops count once: a trip frees what
+    /// it has made.
     pub fn by_line(&self) -> Vec<(String, usize)> {
-        let mut sums: BTreeMap<String, usize> = BTreeMap::new();
-        for step in &self.steps {
-            *sums.entry(step.loc.to_string()).or_default() += step.bytes;
-        }
-        let mut lines: Vec<(String, usize)> = sums.into_iter().collect();
+        let mut lines: Vec<(String, usize)> = lines_of(&self.steps).into_iter().collect();
         lines.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
         lines
     }
+}
+
+/// The bytes that steps make, and those of their blocks, by line.
+fn lines_of(steps: &[ReportStep]) -> BTreeMap<String, usize> {
+    let mut sums: BTreeMap<String, usize> = BTreeMap::new();
+    for step in steps {
+        *sums.entry(step.loc.to_string()).or_default() += step.bytes;
+        // Of two branches, and of plans for several sizes of one block, one is run at a time.
+        let mut most: BTreeMap<String, usize> = BTreeMap::new();
+        for (line, bytes) in step.blocks.iter().flat_map(|block| lines_of(&block.steps)) {
+            let known = most.entry(line).or_default();
+            *known = bytes.max(*known);
+        }
+        for (line, bytes) in most {
+            *sums.entry(line).or_default() += bytes;
+        }
+    }
+    sums
 }
 
 /// No machine has so many bytes, and sums of them would not fit a number.
@@ -116,8 +131,8 @@ pub(crate) fn bytes_of(ty: &Type) -> usize {
     }
 }
 
-/// The most bytes that live at once if each call has memory of its own until its last use. A view has
-/// the memory of what it shows.
+/// The most bytes that live at once if each call has memory of its own until its last use, in its blocks, too. A view
+/// has the memory of what it shows.
 fn unplanned(block: &Block) -> usize {
     let mut until = vec![0; block.types.len()];
     block.results.iter().for_each(|&id| until[id as usize] = block.calls.len());
@@ -136,7 +151,9 @@ fn unplanned(block: &Block) -> usize {
             live += bytes;
             ending[until[id as usize].max(step)] += bytes;
         }
-        peak = peak.max(live);
+        let blocks = call.op.blocks();
+        let within = blocks.iter().map(|block| unplanned(block)).max().unwrap_or(0);
+        peak = peak.max(live + within);
         live -= ending[step];
     }
     peak

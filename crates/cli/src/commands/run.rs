@@ -11,7 +11,6 @@ use fluvial::compile::Options;
 use fluvial::core::{Error, ErrorKind, Program, State, Tensor};
 use fluvial::data::files;
 use fluvial::kernels::threads;
-use fluvial::ops::set_printer;
 use fluvial::runtime::{
     Checkpoints, Executor, Interpreter, Logger, Observer, Outcome as Ended, Profiler,
 };
@@ -23,7 +22,7 @@ use crate::fault::{self, Outcome, usage};
 use crate::feeds::{FeedArgs, Feeds};
 use crate::journal::Journal;
 use crate::limits::LimitArgs;
-use crate::out::Out;
+use crate::out::{Out, Printing};
 use crate::program::{ProgramArgs, is_standard};
 use crate::progress::Progress;
 use crate::ranks::{Programs, Ranks, SERVERS, Saved, Spread, SpreadArgs};
@@ -238,7 +237,9 @@ impl Run {
 
         let journal = if writes { self.journal(kept, out)? } else { None };
         let began = Instant::now();
-        let _printer = Printing::to(out);
+        // Standard output is for what is fetched alone, if that goes there.
+        let is_beside = self.output.as_deref().is_some_and(is_standard);
+        let _printer = Printing::to(out, is_beside);
         let outputs = match self.mode {
             Mode::Compiled => {
                 let journal = journal.as_ref();
@@ -580,23 +581,4 @@ fn logger(path: &Path, executor: &Executor) -> Outcome<Logger<Box<dyn Write + Se
             .map_err(|error| fault::file(path, error))?;
     }
     Ok(Logger::new(to))
-}
-
-/// While it lives, what programs print goes through `out`.
-struct Printing;
-
-impl Printing {
-    fn to(out: &Out) -> Printing {
-        let out = out.clone();
-        set_printer(Some(Arc::new(move |text: &str| {
-            out.result(text, || json!({"event": "print", "text": text}));
-        })));
-        Printing
-    }
-}
-
-impl Drop for Printing {
-    fn drop(&mut self) {
-        set_printer(None);
-    }
 }

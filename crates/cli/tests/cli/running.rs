@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 use fluvial::core::Tensor;
 
-use crate::sandbox::{Sandbox, tensor};
+use crate::sandbox::{Done, Sandbox, tensor};
 
 fn check(sandbox: &Sandbox, line: &str, expected: Expect) {
     expected.assert_eq(&sandbox.run(line).fine());
@@ -164,6 +164,28 @@ fn prints_are_results() {
     check(&sandbox, "run prints.fl --set x=3", expected);
     let events = sandbox.run("run prints.fl --set x=3 --json").events();
     assert_eq!(events[0], serde_json::json!({"event": "print", "text": "x: f64[] 3.0"}));
+    // Where the results are bytes, prints stand beside them.
+    sandbox.run("run prints.fl --set x=3 -o y.safetensors").fine();
+    let piped = sandbox.command(&["run", "prints.fl", "--set", "x=3", "-o", "-"]).output().unwrap();
+    assert_eq!(piped.stdout, std::fs::read(sandbox.path("y.safetensors")).unwrap());
+    assert!(String::from_utf8(piped.stderr).unwrap().contains("x: f64[] 3.0"));
+}
+
+#[test]
+fn programs_on_standard_input_may_begin_with_comments() {
+    let sandbox = Sandbox::new();
+    let text = "# Twice.\n\n// ä\nfluvial 1\nmain(%x: f64[]) {\n  %y = add(%x, %x) : f64[]\n  return %y\n}\n";
+    sandbox.write("twice.fl", text);
+    sandbox.run("convert twice.fl twice.flb").fine();
+    for name in ["twice.fl", "twice.flb"] {
+        let mut command = sandbox.command(&["run", "-", "--set", "x=3"]);
+        command.stdin(std::fs::File::open(sandbox.path(name)).unwrap());
+        assert_eq!(Done::of(&mut command).fine(), "output  type   value\ny       f64[]  6.0\n");
+    }
+    sandbox.write("none.fl", "hello\n");
+    let mut command = sandbox.command(&["run", "-"]);
+    command.stdin(std::fs::File::open(sandbox.path("none.fl")).unwrap());
+    assert!(Done::of(&mut command).fault().contains("expected `fluvial 1`"));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! PNG and JPEG files: alone, and in folders with a sub-folder for each class.
 
+use std::io::{BufRead, Cursor, Read, Seek, SeekFrom};
 use std::sync::Arc;
 
 use super::columns::{Columns, Wanted};
@@ -7,7 +8,7 @@ use super::settings::Given;
 use super::{Input, Rows, declare};
 use crate::files::{self, io};
 use crate::{Dataset, Field};
-use fluvial_tensor::{DType, Dim, Error, Result, Tensor, Type, memory};
+use fluvial_tensor::{DType, Dim, Error, Result, Tensor, Type, interrupt, memory};
 use zune_core::bytestream::ZCursor;
 use zune_core::colorspace::ColorSpace;
 use zune_core::options::DecoderOptions;
@@ -37,7 +38,7 @@ impl Image {
             [0xff, 0xd8, ..] => jpeg(input, &bytes, channels)?,
             _ => return Err(input.fault("byte 0: this is neither a PNG nor a JPEG file")),
         };
-        let pixels = convert(image.pixels, found, channels);
+        let pixels = convert(image.pixels, found, channels)?;
         Ok(Image { pixels, ..image })
     }
 }
@@ -61,12 +62,53 @@ fn check_size(input: &Input, width: usize, height: usize, ratio: u64) -> Result<
     memory::room_for(bytes.saturating_mul(2))
 }
 
+/// Bytes that are read in parts, between which one hears whether to stop: a small file may be a large image.
+struct Watched<'a> {
+    from: Cursor<&'a [u8]>,
+    watch: interrupt::Watch,
+}
+
+/// The most bytes that are read before looking whether to stop: an image has at most some megabytes for them.
+const PART: usize = 4096;
+
+impl BufRead for Watched<'_> {
+    fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
+        if self.watch.is_over() {
+            return Err(std::io::Error::other("stopped"));
+        }
+        let rest = self.from.fill_buf()?;
+        Ok(&rest[..rest.len().min(PART)])
+    }
+
+    fn consume(&mut self, n: usize) {
+        self.from.consume(n);
+    }
+}
+
+impl Read for Watched<'_> {
+    fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
+        let n = self.fill_buf()?.read(to)?;
+        self.consume(n);
+        Ok(n)
+    }
+}
+
+impl Seek for Watched<'_> {
+    fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
+        self.from.seek(to)
+    }
+}
+
 fn png(input: &Input, bytes: &[u8]) -> Result<(Image, usize)> {
-    let broken =
-        |error: png::DecodingError| input.fault(format!("this is no whole PNG file: {error}"));
+    let watch = interrupt::Watch::start();
+    let broken = |error: png::DecodingError| match watch.check() {
+        Ok(()) => input.fault(format!("this is no whole PNG file: {error}")),
+        Err(stopped) => stopped,
+    };
     // What a file has beside its pixels needs no more than that.
     let limits = png::Limits { bytes: 64 << 20 };
-    let mut decoder = png::Decoder::new_with_limits(std::io::Cursor::new(bytes), limits);
+    let mut decoder =
+        png::Decoder::new_with_limits(Watched { from: Cursor::new(bytes), watch }, limits);
     decoder.set_transformations(png::Transformations::normalize_to_color8());
     decoder.set_ignore_text_chunk(true);
     decoder.set_ignore_iccp_chunk(true);
@@ -76,7 +118,7 @@ fn png(input: &Input, bytes: &[u8]) -> Result<(Image, usize)> {
     check_size(input, width, height, 1032 * 8)?;
     let mut reader = decoder.read_info().map_err(broken)?;
     let size = reader.output_buffer_size().ok_or_else(|| input.fault("the image is too large"))?;
-    let mut pixels = vec![0; size];
+    let mut pixels = memory::filled(0, size)?;
     let frame = reader.next_frame(&mut pixels).map_err(broken)?;
     let found = frame.color_type.samples();
     pixels.truncate(frame.buffer_size());
@@ -113,10 +155,11 @@ fn jpeg(input: &Input, bytes: &[u8], channels: usize) -> Result<(Image, usize)> 
 }
 
 /// Pixels with another number of channels.
-fn convert(pixels: Vec<u8>, found: usize, wanted: usize) -> Vec<u8> {
+fn convert(pixels: Vec<u8>, found: usize, wanted: usize) -> Result<Vec<u8>> {
     if found == wanted {
-        return pixels;
+        return Ok(pixels);
     }
+    let mut converted = memory::reserved(pixels.len() / found * wanted)?;
     let pixel = |pixel: &[u8]| {
         let (rgb, alpha) = match *pixel {
             [gray] => ([gray; 3], 255),
@@ -132,7 +175,9 @@ fn convert(pixels: Vec<u8>, found: usize, wanted: usize) -> Vec<u8> {
             _ => [rgb[0], rgb[1], rgb[2], alpha],
         }
     };
-    pixels.chunks_exact(found).flat_map(|one| pixel(one).into_iter().take(wanted)).collect()
+    converted
+        .extend(pixels.chunks_exact(found).flat_map(|one| pixel(one).into_iter().take(wanted)));
+    Ok(converted)
 }
 
 /// Opens folders. All must have the same classes.

@@ -124,7 +124,9 @@ impl BlockInfo {
         for (index, call) in block.calls.iter().enumerate() {
             each_part(call, &mut |part| {
                 if is_step(part) && part.loc.is_known() && part.loc.phase() == Phase::Forward {
-                    last_of_line.insert((part.loc.file(), part.loc.line()), index);
+                    for loc in lines_of(part.loc) {
+                        last_of_line.insert((loc.file(), loc.line()), index);
+                    }
                 }
             });
         }
@@ -184,7 +186,7 @@ impl BlockInfo {
         for (index, call) in block.calls.iter().enumerate() {
             let mut lines = Vec::new();
             lines_within(call, &mut lines);
-            for loc in lines {
+            for loc in lines.into_iter().flat_map(lines_of) {
                 let Some(name) = sources.assigned(&loc.file(), loc.line()) else { continue };
                 let calls = self.within.entry(name).or_default();
                 if calls.last() != Some(&index) {
@@ -238,20 +240,22 @@ impl BlockInfo {
         }
         for (index, call) in block.calls.iter().enumerate() {
             for (k, id) in call.outputs().enumerate().filter(|_| is_step(call)) {
-                let Some(loc) = output_line(call, k) else { continue };
-                let (file, line) = (loc.file(), loc.line());
-                let is_here = self.last_of_line.contains_key(&(file.clone(), line));
-                // What the same line goes on with has no name of its own.
-                let goes_on = |next: &Call| {
-                    let mut is_same = false;
-                    each_part(next, &mut |part| {
-                        is_same |= part.loc.line() == line && part.loc.phase() == Phase::Forward;
-                    });
-                    is_same && next.inputs.contains(&id)
-                };
-                let is_last = is_here && !block.calls[index + 1..].iter().any(goes_on);
-                if let Some(name) = sources.assigned(&file, line).filter(|_| is_last) {
-                    self.add(id, name);
+                let Some(own) = output_line(call, k) else { continue };
+                for (depth, loc) in lines_of(own).enumerate() {
+                    let (file, line) = (loc.file(), loc.line());
+                    let Some(name) = sources.assigned(&file, line) else { continue };
+                    let rest = &block.calls[index + 1..];
+                    // What the same line goes on with has no name of its own.
+                    let goes_on =
+                        |next: &Call| next.inputs.contains(&id) && stands_on(next, &file, line);
+                    // What a function gives is what it computes last.
+                    let next = || rest.iter().find(|next| is_step(next));
+                    let is_last = self.last_of_line.contains_key(&(file.clone(), line))
+                        && !rest.iter().any(goes_on)
+                        && (depth == 0 || !next().is_some_and(|next| stands_on(next, &file, line)));
+                    if is_last {
+                        self.add(id, name);
+                    }
                 }
             }
         }
@@ -290,6 +294,26 @@ pub fn is_step(call: &Call) -> bool {
 /// language, a file.
 pub fn is_outside(call: &Call) -> bool {
     matches!(call.op.name(), "host_call" | "load" | "save")
+}
+
+/// Where a call of the forward half was made: its own line, and those that have called the function around it, as long as
+/// they stand in a function that is compiled.
+pub fn lines_of(loc: Loc) -> impl Iterator<Item = Loc> {
+    let callers = std::iter::successors(loc.parent(), |loc| loc.parent());
+    let callers = callers.filter(|caller| caller.is_known() && caller.function().is_some());
+    std::iter::once(loc).chain(callers)
+}
+
+/// Whether a call, or one that it was made of, is a step of the forward half that a line has made, perhaps by a function
+/// that it calls.
+fn stands_on(call: &Call, file: &str, line: u32) -> bool {
+    let mut is_there = false;
+    each_part(call, &mut |part| {
+        let is_forward = is_step(part) && part.loc.phase() == Phase::Forward;
+        is_there |=
+            is_forward && lines_of(part.loc).any(|loc| loc.line() == line && *loc.file() == *file);
+    });
+    is_there
 }
 
 /// The lines of the forward half inside of a call: of the calls that it was made of, and of its blocks.

@@ -15,6 +15,7 @@ use super::points::{on_fault, settle};
 use super::pos::Pos;
 use super::recording::Recording;
 use super::shared::{Edit, Known, Shared, Thread};
+use super::source::set_recorded;
 use crate::target::{Event, Fault, Reason};
 
 /// What conducts runs: those of each thread on a track of their own, and so those that begin inside of another one.
@@ -101,7 +102,8 @@ impl Director {
     pub fn play(&self, recording: Recording) -> Result<()> {
         let (track, _) = self.track();
         let mut inner = lock(&track.inner);
-        let Recording { history, pos, edits } = recording;
+        let Recording { history, pos, edits, sources } = recording;
+        set_recorded(sources);
         let Some(run) = history.run(pos.run()).cloned() else { return Err(forgotten()) };
         *track.lane.history() = history;
         track.known(&run.executor);

@@ -161,7 +161,7 @@ fn computes(known: &Known, name: &str) -> bool {
         let assigns = |(file, line): &(Arc<str>, u32)| {
             sources.assigned(file, *line).is_some_and(|variable| &*variable == name)
         };
-        has_name(known, name) || known.places.iter().any(assigns)
+        has_name(known, name) || known.lines.iter().any(assigns)
     }
 }
 

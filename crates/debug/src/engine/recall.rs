@@ -1,14 +1,16 @@
 //! Values that are gone: computed again, from a snapshot, or from the program as it was written.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use fluvial_core::structural::Read;
-use fluvial_core::{Call, Error, Phase, Result, Value, ValueId, Var, bind_at, imperative, no_grad};
+use fluvial_core::structural::Constant;
+use fluvial_core::{
+    Call, Error, Loc, Phase, Result, Value, ValueId, Var, bind_at, imperative, no_grad,
+};
 use fluvial_runtime::attach::Ended;
 use fluvial_runtime::{Live, Step};
 
-use super::blocks::{BlockInfo, each_part, is_step};
+use super::blocks::{BlockInfo, each_part, is_step, lines_of};
 use super::each_call;
 use super::halt::Paused;
 use super::history::{Run, Snapshot};
@@ -40,7 +42,7 @@ impl Collected {
             let bound = sources.assigned(file, *line);
             bound.is_some_and(|bound| names.iter().any(|name| *name == *bound))
         };
-        let lines = known.places.iter().filter(binds).cloned().collect();
+        let lines = known.lines.iter().filter(binds).cloned().collect();
         Collected { names: names.to_vec(), lines, found: HashMap::new() }
     }
 
@@ -49,8 +51,10 @@ impl Collected {
         let mut is_inside = false;
         each_part(call, &mut |part| {
             let loc = part.loc;
-            let is_line = loc.phase() == Phase::Forward
-                && self.lines.iter().any(|(file, line)| *line == loc.line() && *file == loc.file());
+            let is_one = |loc: Loc| {
+                self.lines.iter().any(|(file, line)| *line == loc.line() && *file == loc.file())
+            };
+            let is_line = loc.phase() == Phase::Forward && lines_of(loc).any(is_one);
             is_inside |= is_line && !std::ptr::eq(part, call);
         });
         is_inside
@@ -234,17 +238,40 @@ impl Paused<'_, '_> {
         collect_infos(0, &mut infos, &mut sources);
         let here = self.step.loc;
         let mut best: Option<(Arc<BlockInfo>, ValueId, bool)> = None;
+        let mut seen: Vec<(&Arc<BlockInfo>, Loc)> = Vec::new();
         for info in &infos {
             for &id in info.named.get(name).into_iter().flatten() {
                 let call = info.block.calls.iter().find(|call| call.outputs().contains(&id));
+                // Of several trips that are written one behind the other, nobody knows here which one is under way.
+                let is_again = call.is_some_and(|call| {
+                    let is_it = |(other, loc): &(&Arc<BlockInfo>, Loc)| {
+                        Arc::ptr_eq(other, info) && *loc == call.loc
+                    };
+                    let is_again = seen.iter().any(is_it);
+                    seen.push((info, call.loc));
+                    is_again
+                });
+                if is_again {
+                    let why = "its line was written out several times, as a loop of Python is";
+                    return Err(lost(name, why));
+                }
                 let is_before = call.is_some_and(|call| {
-                    call.loc.file() == here.file() && call.loc.line() <= here.line()
+                    lines_of(call.loc)
+                        .any(|loc| loc.file() == here.file() && loc.line() <= here.line())
                 });
                 if best.as_ref().is_none_or(|(.., before)| is_before || !before) {
                     best = Some((info.clone(), id, is_before));
                 }
             }
         }
+        // A number or a tensor that the line writes down.
+        let best = best.or_else(|| {
+            infos.iter().find_map(|info| {
+                let call =
+                    info.block.calls.iter().find(|call| binds_constant(call, name, &mut sources));
+                call.map(|call| (info.clone(), call.first_output, true))
+            })
+        });
         let Some((info, id, _)) = best else {
             return Err(lost(name, "no line of the program binds it"));
         };
@@ -267,7 +294,10 @@ impl Paused<'_, '_> {
         }
         *budget = budget.checked_sub(1).ok_or("too much would have to be computed again")?;
         let name = info.names.get(&id).cloned();
-        let is_one = name.as_ref().is_some_and(|name| info.named[name].len() == 1);
+        let is_one = name.as_ref().is_some_and(|name| {
+            // The names of states belong to no variable.
+            info.named.get(name).is_some_and(|ids| ids.len() == 1)
+        });
         if let Some(name) = name.as_ref().filter(|_| is_one && !is_wanted) {
             if let Bound::Alive(value) = self.view().variable(name) {
                 return Ok(value);
@@ -278,16 +308,17 @@ impl Paused<'_, '_> {
             }
         }
         let call = info.block.calls.iter().find(|call| call.outputs().contains(&id)).cloned();
-        let Some(call) = call else {
-            let name = name.map_or(format!("%{id}"), |name| name.to_string());
-            return Err(format!("it needs `{name}`, which is given to the block and gone"));
-        };
-        if let Some(read) = call.op.downcast::<Read>() {
-            let name = format!("@{}", read.state);
+        // What a loop hands its trips, or what the line reads.
+        if let Some(state) = info.states.get(&id) {
+            let name = format!("@{state}");
             let found = self.again(std::slice::from_ref(&name)).ok();
             let found = found.and_then(|mut found| found.remove(&name));
             return found.ok_or_else(|| format!("it needs the former value of `{name}`"));
         }
+        let Some(call) = call else {
+            let name = name.map_or(format!("%{id}"), |name| name.to_string());
+            return Err(format!("it needs `{name}`, which is given to the block and gone"));
+        };
         let properties = call.op.properties();
         if properties.effect || properties.random || !call.op.blocks().is_empty() {
             return Err(format!("it needs `{}`, which is not run again", call.op.name()));
@@ -331,23 +362,45 @@ impl Paused<'_, '_> {
         let Some(known) = &self.inner.stack.known else { return Vec::new() };
         let mut sources = Sources::default();
         let mut names = Vec::new();
-        let is_before = |call: &Call| {
-            let loc = call.loc;
-            is_step(call)
-                && loc.phase() == Phase::Forward
+        let is_before = |call: &Call, loc: Loc| {
+            call.loc.phase() == Phase::Forward
+                && (is_step(call) || is_constant(call) && loc == call.loc)
+                && loc.is_known()
                 && loc.file() == here.file()
                 && loc.function() == here.function()
                 && loc.line() < here.line()
         };
+        let mut stepped = HashSet::new();
+        let mut constants = Vec::new();
         let mut visit = |call: &Call| {
-            if is_before(call) {
-                let name = sources.assigned(&call.loc.file(), call.loc.line());
-                names.extend(name.map(|name| name.to_string()));
+            for loc in lines_of(call.loc) {
+                if is_step(call) && call.loc.phase() == Phase::Forward {
+                    stepped.insert((loc.file(), loc.line()));
+                }
+                if is_before(call, loc) {
+                    let name = sources.assigned(&loc.file(), loc.line());
+                    let found = if is_step(call) { &mut names } else { &mut constants };
+                    found.extend(name.map(|name| (name.to_string(), (loc.file(), loc.line()))));
+                }
             }
         };
         each_call(&known.executor.source().main, &mut visit);
-        names
+        constants.retain(|(_, line)| !stepped.contains(line));
+        names.into_iter().chain(constants).map(|(name, _)| name).collect()
     }
+}
+
+/// Whether a call writes a number or a tensor down.
+fn is_constant(call: &Call) -> bool {
+    call.op.downcast::<Constant>().is_some()
+}
+
+/// Whether a call writes down what its line assigns to a variable.
+fn binds_constant(call: &Call, name: &str, sources: &mut Sources) -> bool {
+    is_constant(call)
+        && call.loc.is_known()
+        && call.loc.phase() == Phase::Forward
+        && sources.assigned(&call.loc.file(), call.loc.line()).is_some_and(|bound| *bound == *name)
 }
 
 /// Adds what is known of the blocks in a block.

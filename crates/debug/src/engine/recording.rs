@@ -2,9 +2,10 @@
 //!
 //! The file begins with [`MAGIC`] and has sections: the length of a name, the name, the length of the contents, their
 //! checksum (CRC-32), the contents; numbers are little-endian. `about` is a text with a line per fact, `program` the
-//! program in its binary form; runs, snapshots, edits and what came from outside are checkpoints.
+//! program in its binary form, `source` a file in which its lines stand; runs, snapshots, edits and what came from outside
+//! are checkpoints.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -15,13 +16,18 @@ use fluvial_data::files;
 use fluvial_runtime::attach::Start;
 use fluvial_runtime::{Checkpoint, Executor, Suspension};
 
+use super::blocks::each_part;
+use super::each_call;
 use super::history::{History, Run, Snapshot};
 use super::pos::Pos;
 use super::shared::{Edit, Edited};
+use super::source::read;
 
 const MAGIC: &[u8; 8] = b"FLUVREC1";
 /// So many snapshots are written: the first, and the latest ones.
 const MAX_SNAPSHOTS: usize = 16;
+/// So many files of the user are written.
+const MAX_SOURCES: usize = 100;
 /// No name of a section is longer.
 const MAX_NAME: usize = 100;
 
@@ -31,6 +37,8 @@ pub struct Recording {
     /// Where it was stopped.
     pub(super) pos: Pos,
     pub(super) edits: Vec<Edit>,
+    /// The files in which the lines of its program stand, as they were then.
+    pub(super) sources: HashMap<Arc<str>, Arc<str>>,
 }
 
 impl Recording {
@@ -124,6 +132,11 @@ pub fn write(history: &History, pos: &Pos, edits: &[Edit], path: &Path) -> Resul
     }
     let bytes = Checkpoint::of(program, values, Suspension::default()).to_bytes()?;
     sections.push(("values".into(), bytes));
+    // Who opens it elsewhere sees the lines and the names of variables, too.
+    for (k, (path, text)) in sources_of(last.executor.source()).into_iter().enumerate() {
+        let _ = writeln!(about, "source {k} {path}");
+        sections.push((format!("source {k}"), text.into_bytes()));
+    }
     sections.insert(0, ("program".into(), last.executor.source().to_bytes()));
     sections.insert(0, ("about".into(), about.into_bytes()));
     let n_bytes: usize = sections.iter().map(|(_, bytes)| bytes.len()).sum();
@@ -146,6 +159,19 @@ pub fn write(history: &History, pos: &Pos, edits: &[Edit], path: &Path) -> Resul
     };
     let (n, kb) = (snapshots.len(), n_bytes.div_ceil(1024));
     Ok(format!("{n} snapshots, {kb} KB: `fluvial debug {shown}` opens it{reads}"))
+}
+
+/// The files in which the lines of a program stand, by path, as far as they can be read.
+fn sources_of(program: &Program) -> BTreeMap<Arc<str>, String> {
+    let mut paths = BTreeSet::new();
+    each_call(&program.main, &mut |call| {
+        each_part(call, &mut |part| {
+            let callers = std::iter::successors(Some(part.loc), |loc| loc.parent());
+            paths.extend(callers.filter(|loc| loc.is_known()).map(|loc| loc.file()));
+        });
+    });
+    let lines = paths.into_iter().filter(|path| !path.contains(['\n', '\r']));
+    lines.filter_map(|path| Some((path.clone(), read(&path)?))).take(MAX_SOURCES).collect()
 }
 
 fn suspension(start: &Start, run: &Run) -> Suspension {
@@ -176,6 +202,7 @@ fn parsed(bytes: &[u8], registry: &Registry) -> Result<Recording> {
     };
     let (mut outputs, mut fast, mut pos) = (Vec::new(), false, None);
     let mut edits: Vec<Edit> = Vec::new();
+    let mut sources = HashMap::new();
     let mut executor: Option<Executor> = None;
     let mut history = History::default();
     for line in lines {
@@ -228,6 +255,12 @@ fn parsed(bytes: &[u8], registry: &Registry) -> Result<Recording> {
                 };
                 edits.push(Edit { thread: 1, pos: position(pos)?, what, text: String::new() });
             }
+            ("source", [_, _, ..]) => {
+                let text = std::str::from_utf8(section(&first_two(line))?);
+                let text = text.map_err(|_| bad("a source is no text"))?;
+                let path = rest.split_once(' ').map_or("", |(_, path)| path);
+                sources.insert(path.into(), text.into());
+            }
             ("text", _) => {
                 if let Some(edit) = edits.last_mut() {
                     edit.text = rest.to_string();
@@ -247,7 +280,7 @@ fn parsed(bytes: &[u8], registry: &Registry) -> Result<Recording> {
     if history.run(pos.run()).is_none() || history.snapshots.is_empty() {
         return Err(bad("it has no run"));
     }
-    Ok(Recording { history, pos, edits })
+    Ok(Recording { history, pos, edits, sources })
 }
 
 /// The sections of a file, by name.

@@ -1,6 +1,7 @@
 //! What the program's thread and those of front ends share.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use fluvial_core::{Block, Call, Loc, Result, Value, ValueId};
 use fluvial_runtime::Executor;
 
-use super::blocks::{each_part, is_step};
+use super::blocks::{each_part, is_step, lines_of};
+use super::each_call;
 use super::halt::Paused;
 use super::listing::Lines;
 use super::points::{Point, meant};
@@ -119,6 +121,8 @@ pub struct Known {
     pub executor: Executor,
     /// All lines at which ops were made, in order and without repetitions.
     pub places: Vec<(Arc<str>, u32)>,
+    /// The lines at which steps of the forward half were made, by a function that the line calls, too.
+    pub lines: Vec<(Arc<str>, u32)>,
     /// How many blocks the innermost ops of a line stand in. What was moved out of loops does not count.
     pub depths: HashMap<(Arc<str>, u32), usize>,
     pub source: Lines,
@@ -207,11 +211,23 @@ impl Known {
         collect(&compiled.main, 0, &mut depths);
         places.extend(depths.keys().cloned());
         places.sort();
+        let mut lines = BTreeSet::new();
+        each_call(&compiled.main, &mut |call| {
+            each_part(call, &mut |part| {
+                if is_step(part)
+                    && part.loc.is_known()
+                    && part.loc.phase() == fluvial_core::Phase::Forward
+                {
+                    lines.extend(lines_of(part.loc).map(|loc| (loc.file(), loc.line())));
+                }
+            });
+        });
         let name = name(executor, &places);
         Known {
             info: ProgramInfo { number, name },
             executor: executor.clone(),
             places,
+            lines: lines.into_iter().collect(),
             depths,
             source: Lines::of(executor.source()),
             compiled: Lines::of(compiled),
@@ -291,7 +307,13 @@ impl Shared {
     ) -> Result<T> {
         let asks = self.control().asks().ok_or_else(not_stopped)?;
         let (to, from) = channel();
-        let look: Look = Box::new(move |paused| drop(to.send(f(paused))));
+        // The run must not end because somebody looks at it.
+        let look: Look = Box::new(move |paused| {
+            let found = catch_unwind(AssertUnwindSafe(|| f(paused)));
+            let fault =
+                || fluvial_core::Error::internal("the debugger failed at what was asked of it");
+            drop(to.send(found.unwrap_or_else(|_| Err(fault()))));
+        });
         asks.send(Ask::Look(look)).map_err(|_| not_stopped())?;
         from.recv().map_err(|_| not_stopped())?
     }

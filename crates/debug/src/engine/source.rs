@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Lines of the user's files, read when they are first asked for.
 #[derive(Default)]
@@ -23,7 +23,7 @@ struct Line {
 const MAX_BYTES: u64 = 16 << 20;
 
 impl Sources {
-    /// The variable that a line assigns: `h` for `h = relu(x)`, `let h = …`, `self.h = …`.
+    /// The variable that a line assigns: `h` for `h = relu(x)`, `let h = …`, `h += x`; `self.h` for `self.h = …`.
     pub fn assigned(&mut self, file: &Arc<str>, line: u32) -> Option<Arc<str>> {
         self.line(file, line)?.assigned.clone()
     }
@@ -35,14 +35,32 @@ impl Sources {
 
     fn line(&mut self, file: &Arc<str>, line: u32) -> Option<&Line> {
         let lines = self.files.entry(file.clone()).or_insert_with(|| {
-            let path = locate(file);
-            let is_small =
-                |path: &PathBuf| std::fs::metadata(path).is_ok_and(|meta| meta.len() <= MAX_BYTES);
-            let text = path.filter(is_small).and_then(|path| std::fs::read_to_string(path).ok());
-            text.unwrap_or_default().lines().map(Line::read).collect()
+            let text = recorded(file).or_else(|| read(file).map(Arc::from)).unwrap_or_default();
+            text.lines().map(Line::read).collect()
         });
         lines.get((line as usize).checked_sub(1)?)
     }
+}
+
+/// The text of a file, if it is one that a person may have written.
+pub fn read(file: &str) -> Option<String> {
+    let is_small =
+        |path: &PathBuf| std::fs::metadata(path).is_ok_and(|meta| meta.len() <= MAX_BYTES);
+    std::fs::read_to_string(locate(file).filter(is_small)?).ok()
+}
+
+/// The files of the recording that is played, as they were when it was made.
+static RECORDED: Mutex<Option<HashMap<Arc<str>, Arc<str>>>> = Mutex::new(None);
+
+/// From now on, these files are what their names stand for: those of a recording that is played.
+pub fn set_recorded(files: HashMap<Arc<str>, Arc<str>>) {
+    *RECORDED.lock().unwrap_or_else(PoisonError::into_inner) = Some(files);
+}
+
+/// The text of a file in the recording that is played.
+pub fn recorded(file: &str) -> Option<Arc<str>> {
+    let files = RECORDED.lock().unwrap_or_else(PoisonError::into_inner);
+    files.as_ref()?.get(file).cloned()
 }
 
 impl Line {
@@ -89,6 +107,9 @@ fn target(line: &str) -> Option<&str> {
         Some(typed) if !typed.starts_with(':') => &typed[typed.find('=')?..],
         _ => rest.trim_start(),
     };
+    // `h += x` binds `h` anew.
+    let signs = ["**", "//", "<<", ">>", "+", "-", "*", "/", "%", "@", "&", "|", "^"];
+    let rest = signs.iter().find_map(|sign| rest.strip_prefix(sign)).unwrap_or(rest);
     let is_assignment = rest.strip_prefix('=').is_some_and(|rest| !rest.starts_with(['=', '>']));
     let is_name = name.chars().next().is_some_and(|c| c.is_alphabetic() || c == '_');
     (is_assignment && is_name && !name.ends_with('.')).then_some(name)
@@ -125,7 +146,12 @@ mod tests {
         check("if h == 3:", None);
         check("return relu(x)", None);
         check("f(x, y=3)", None);
-        check("x += 1", None);
+        check("x += 1", Some("x"));
+        check("x **= 2", Some("x"));
+        check("x @= w", Some("x"));
+        check("x <= 1", None);
+        check("x * y == 2", None);
+        check("x - 1", None);
         check("h => 3,", None);
         check("a, b = f(x)", None);
         check("", None);

@@ -62,6 +62,11 @@ fn debug(stream: &TcpStream, rest: &[&str], id: u64, shared: &Arc<Shared>) -> Op
         wait: true,
         quit_ends: says("started"),
         faults: true,
+        // Who does not edit lines may have sent them all, and be done with it.
+        connection: match says("edits") {
+            true => Some(Arc::new(stream.try_clone().ok()?)),
+            false => None,
+        },
         ..Options::default()
     };
     let mut session = terminal::Session::new(&*shared.target, &mut output, options);

@@ -129,7 +129,8 @@ fn phase_of(place: &str) -> Result<(&str, Option<Phase>)> {
 }
 
 fn on(session: &Session, place: &str) -> Result<On> {
-    if let Some(fault) = Fault::ALL.into_iter().find(|fault| fault.name() == place) {
+    let is_fault = |fault: &Fault| fault.name() == place.replace(' ', "-");
+    if let Some(fault) = Fault::ALL.into_iter().find(is_fault) {
         return Ok(On::Fault(fault));
     }
     if let Some(name) = place.strip_prefix("change ") {

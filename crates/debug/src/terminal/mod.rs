@@ -16,6 +16,7 @@ mod source;
 mod tests;
 
 use std::io::{BufRead, Write};
+use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -42,6 +43,8 @@ pub struct Options {
     pub faults: bool,
     /// Set from outside to pause the program, as Ctrl-C does; it is put back when that was done.
     pub interrupt: Arc<AtomicBool>,
+    /// The connection over which a person types, if there is one: the program is let go when it is closed.
+    pub connection: Option<Arc<TcpStream>>,
 }
 
 impl Default for Options {
@@ -54,6 +57,7 @@ impl Default for Options {
             quit_ends: true,
             faults: false,
             interrupt: Arc::default(),
+            connection: None,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A conversation: read a command, do it, wait for the next stop.
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -215,6 +215,11 @@ impl<'a> Session<'a> {
                         self.fail(&error);
                         return None;
                     }
+                    if self.fault.is_some() || self.is_gone() {
+                        // The program may have ended by now; then nobody is left to be told.
+                        let _ = self.target.go(Go::Detach);
+                        return Some(Left::Detached);
+                    }
                     continue;
                 }
                 Err(RecvTimeoutError::Disconnected) => Event::Ended,
@@ -235,6 +240,19 @@ impl<'a> Session<'a> {
                         return Some(left);
                     }
                 }
+            }
+        }
+    }
+
+    /// Whether nobody is there any more who could type. What was typed before is still to be read.
+    fn is_gone(&self) -> bool {
+        let Some(connection) = &self.options.connection else { return false };
+        let seen = connection.set_nonblocking(true).and_then(|()| connection.peek(&mut [0]));
+        let back = connection.set_nonblocking(false);
+        match seen {
+            Ok(n) => n == 0 || back.is_err(),
+            Err(error) => {
+                !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
             }
         }
     }

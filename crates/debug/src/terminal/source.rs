@@ -5,6 +5,7 @@ use fluvial_core::{Error, Result};
 use super::commands::Flow;
 use super::session::Session;
 use super::show::frame_line;
+use crate::engine::source::recorded;
 use crate::target::{Listing, On, Place};
 
 /// Files larger than this are no sources.
@@ -60,6 +61,9 @@ impl Session<'_> {
             return self.target.listing(listing);
         }
         let path = place.file.as_ref();
+        if let Some(text) = recorded(path) {
+            return Ok(text.to_string());
+        }
         let size = std::fs::metadata(path).map(|data| data.len()).unwrap_or(0);
         let read = if size > LARGEST { None } else { std::fs::read(path).ok() };
         match read {
