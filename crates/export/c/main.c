@@ -8,9 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-static @NAME@_arena arena;
-static @NAME@_state state;
-@MEMORY@
+@MACHINE@@MEMORY@
 // The text behind `name=`, or behind the option `name`; null, if there is none.
 static const char *text_of(int argc, char **argv, const char *name) {
     const size_t length = strlen(name);
@@ -114,8 +112,8 @@ int main(int argc, char **argv) {
     for (long i = 0; i < count; i++) {
         struct timespec start, end;
         timespec_get(&start, TIME_UTC);
-        if (@NAME@_run(&state, &in, &out, &arena) != 0) {
-            fprintf(stderr, "%s\n", arena.error);
+        if (@RUN@ != 0) {
+            fprintf(stderr, "%s\n", @ERROR@);
             return 1;
         }
         timespec_get(&end, TIME_UTC);
@@ -125,6 +123,6 @@ int main(int argc, char **argv) {
     }
     if (steps) printf("%.1f us a step, %.1f us at least\n", all / (double)(count > 0 ? count : 1), least);
 @WRITE@    const char *save = text_of(argc, argv, "--save");
-    if (save && @NAME@_save(&state, save) != 0) refuse(save, "cannot be written");
+    if (save && @SAVE@ != 0) refuse(save, "cannot be written");
     return 0;
 }

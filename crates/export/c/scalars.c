@@ -444,7 +444,7 @@ static inline double fl_polynomial(const double *terms, int count, double x) {
 }
 
 //@ fl_bernoulli
-static const double fl_bernoulli[13] = {
+FL_TABLE double fl_bernoulli[13] = {
     1.0 / 6, -1.0 / 30, 1.0 / 42, -1.0 / 30, 5.0 / 66, -691.0 / 2730, 7.0 / 6, -3617.0 / 510, 43867.0 / 798,
     -174611.0 / 330, 854513.0 / 138, -236364091.0 / 2730, 8553103.0 / 6};
 

@@ -21,6 +21,11 @@
 #define FL_IVDEP
 #endif
 
+// gcc 12 warns of subscripts that its own division of loops among cores makes up.
+#if defined(_OPENMP) && defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Warray-bounds"
+#endif
+
 // With -fopenmp, long loops and matrix products run on all cores; the numbers stay the same.
 #ifdef _OPENMP
 #define FL_OMP(text) _Pragma(#text)
@@ -30,6 +35,23 @@
 #define FL_PARALLEL(count)
 #define FL_APART(count) FL_IVDEP
 #endif
+
+// Loops and copies whose parts may be made in any order, and the rest of what functions say to be kernels elsewhere.
+#define FL_EACH(i, count) for (int64_t i = 0; i < (count); i++)
+#define FL_CLEAR(to, count) memset(to, 0, sizeof *(to) * (size_t)(count))
+#define FL_CLEAR_LANES(to, rows, count) memset(to, 0, sizeof *(to) * (size_t)((rows) * (count)))
+#define FL_COPY_LANES(to, from, rows, count) memcpy(to, from, sizeof *(to) * (size_t)((rows) * (count)))
+#define FL_ZERO(to, bytes) memset(to, 0, bytes)
+#define FL_ADD(to, x) (to) += (x)
+#define FL_OWN(work, count) (work)
+#define FL_SYNC
+#define FL_BOTH
+#define FL_HOST
+#define FL_KERNEL static inline
+#define FL_TABLE static const
+#define FL_TAKES
+#define FL_GIVES
+#define FL_CALL(function, count, ...) function(__VA_ARGS__)
 
 // With FL_SIMD and -fopenmp-simd, sums are made in lanes.
 #ifdef FL_SIMD

@@ -5,13 +5,14 @@ use std::collections::{HashMap, HashSet};
 use fluvial_core::structural::{Assign, Note, Read};
 use fluvial_core::{Block, Call, Error, Kernel, Result, Tensor, Type, ValueId};
 
-use crate::Options;
 use crate::constants::Constants;
+use crate::device::DeviceKernel;
 use crate::names::Names;
 use crate::place::{Place, Root, c_type, is_written};
 use crate::prelude::Sources;
 use crate::sizes::{most, most_elements};
 use crate::writer::Writer;
+use crate::{Language, Options};
 
 /// A program while it is written down.
 pub struct Emit<'a> {
@@ -27,6 +28,14 @@ pub struct Emit<'a> {
     pub capacity: usize,
     /// The number of the step that is written.
     pub step: usize,
+    /// What runs on the device.
+    pub kernels: Vec<DeviceKernel>,
+    /// Whether what is written is a part of a kernel.
+    pub in_kernel: bool,
+    /// Whether outputs must not be written to states at once.
+    pub spares_states: bool,
+    /// The line of the user and the op that are written.
+    pub about: String,
     loops: Vec<OpenLoop>,
 }
 
@@ -108,6 +117,10 @@ impl<'a> Emit<'a> {
             names: Names::default(),
             capacity,
             step: 0,
+            kernels: Vec::new(),
+            in_kernel: false,
+            spares_states: false,
+            about: String::new(),
             loops: Vec::new(),
         }
     }
@@ -190,8 +203,11 @@ impl<'a> Emit<'a> {
         let (inputs, outs) = (block.input_types(call), block.output_types(call));
         if let Some(ty) = inputs.iter().copied().chain(outs).find(|ty| !is_written(ty.dtype())) {
             let (name, dtype) = (call.op.name(), ty.dtype());
-            return Err(Error::program(format!("`{name}` of {dtype} cannot be exported to C"))
-                .remedy("use i32 or i64 in the program"));
+            return Err(Error::program(format!(
+                "`{name}` of {dtype} cannot be exported to {}",
+                self.language()
+            ))
+            .remedy("use i32 or i64 in the program"));
         }
         if let Some(kernel) = call.op.kernel(&inputs, outs)? {
             return Ok(What::Kernel(kernel));
@@ -203,9 +219,21 @@ impl<'a> Emit<'a> {
             return tensors.collect::<Result<_>>().map(What::Constants);
         }
         let types: Vec<String> = inputs.iter().map(|ty| ty.to_string()).collect();
-        Err(Error::program(format!("`{}` cannot be exported to C", call.op.name()))
-            .note(format!("on {}", types.join(", ")))
-            .remedy("leave it outside of the program, or use the library with a C interface"))
+        Err(Error::program(format!(
+            "`{}` cannot be exported to {}",
+            call.op.name(),
+            self.language()
+        ))
+        .note(format!("on {}", types.join(", ")))
+        .remedy("leave it outside of the program, or use the library with a C interface"))
+    }
+
+    /// The language, for messages.
+    pub fn language(&self) -> &'static str {
+        match self.options.language {
+            Language::C => "C",
+            Language::Cuda => "CUDA",
+        }
     }
 
     fn call(&mut self, walk: &mut Walk<'_>, index: usize, call: &Call) -> Result<()> {
@@ -328,10 +356,19 @@ impl<'a> Emit<'a> {
     pub fn pointer(&self, root: Root) -> String {
         match root {
             Root::Buffer(number) => self.buffers[number].name.clone(),
-            Root::State(number) => format!("state->{}", self.states[number].in_c),
-            Root::Input(number) => format!("in->{}", self.inputs[number].in_c),
+            Root::State(number) => {
+                format!("{}state->{}", self.from_run(), self.states[number].in_c)
+            }
+            Root::Input(number) => match self.options.language {
+                Language::C => format!("in->{}", self.inputs[number].in_c),
+                Language::Cuda => format!("fl.in.{}", self.inputs[number].in_c),
+            },
             Root::Constant(number) => format!("fl_constant_{number}"),
         }
+    }
+
+    fn from_run(&self) -> &'static str {
+        if self.options.language == Language::C { "" } else { "fl." }
     }
 
     /// Where the outputs of a call are to be written.
@@ -346,7 +383,9 @@ impl<'a> Emit<'a> {
         for (k, id) in call.outputs().enumerate() {
             let ty = walk.block.types[id as usize];
             let taken: Vec<Root> = made.iter().map(|place| place.root).collect();
-            let root = match walk.goal(index, k, id, reuse)?.filter(|root| !taken.contains(root)) {
+            let spared = |root: &Root| self.spares_states && matches!(root, Root::State(_));
+            let goal = walk.goal(index, k, id, reuse)?;
+            let root = match goal.filter(|root| !taken.contains(root) && !spared(root)) {
                 Some(root) => Some(root),
                 None => walk.replaced(index, k, id, reuse, &taken)?,
             };
@@ -394,7 +433,8 @@ impl<'a> Emit<'a> {
         if !outs.is_empty() {
             text.push_str(&format!(" -> {}", outs.join(", ")));
         }
-        self.to.line(&text.replace(['\n', '\\'], " "));
+        self.about = text.replace(['\n', '\\'], " ");
+        self.to.line(&self.about);
     }
 }
 

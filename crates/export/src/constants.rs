@@ -18,6 +18,11 @@ impl Constants {
         Ok(Root::Constant(self.0.len() - 1))
     }
 
+    /// All with their names in C.
+    pub fn named(&self) -> impl Iterator<Item = (String, &Tensor)> {
+        self.0.iter().enumerate().map(|(number, tensor)| (format!("fl_constant_{number}"), tensor))
+    }
+
     /// The declarations in C of those that a text uses.
     pub fn declared(&self, code: &str) -> Result<String> {
         let mut text = String::new();

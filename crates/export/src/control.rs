@@ -5,6 +5,7 @@ use std::sync::Arc;
 use fluvial_core::{Block, Call, DType, Error, Result, Sizes, Type};
 
 use crate::block::{Emit, Reuse, Walk};
+use crate::device::Threads;
 use crate::place::{Place, Root};
 
 impl Emit<'_> {
@@ -31,14 +32,14 @@ impl Emit<'_> {
         let types = walk.block.output_types(call);
         if keeps {
             let trips = self.buffer("trips", Type::scalar(DType::I64))?;
-            self.to.line(&format!("{}[0] = 0;", self.pointer(trips.root)));
+            self.clear_bytes(&self.pointer(trips.root), "sizeof(int64_t)");
             outs.push(trips);
             for ty in &types[1 + n_carried..] {
                 outs.push(self.empty_list("kept", *ty)?);
             }
         }
         let go = self.names.fresh("go");
-        self.to.line(&format!("uint8_t {go} = {}[0];", self.at(&inputs[0])));
+        self.ask(&go, &self.at(&inputs[0]), true);
         self.touch_all(&inputs);
         self.touch_all(&outs);
         self.to.open(&format!("while ({go}) {{"));
@@ -48,12 +49,16 @@ impl Emit<'_> {
         let goals: Vec<Option<Root>> =
             std::iter::once(None).chain(slots.iter().map(|slot| Some(slot.root))).collect();
         let results = self.block(&body, params, &goals)?;
-        self.to.line(&format!("{go} = {}[0];", self.at(&results[0])));
+        self.ask(&go, &self.at(&results[0]), false);
         for (list, value) in outs.iter().skip(1 + n_carried).zip(&results[1 + n_carried..]) {
             self.push(call, list, value)?;
         }
         if keeps {
-            self.to.line(&format!("{}[0] += 1;", self.pointer(outs[n_carried].root)));
+            let line = format!("{}[0] += 1;", self.pointer(outs[n_carried].root));
+            self.kernel_of(Threads::One, |emit| {
+                emit.to.line(&line);
+                Ok(())
+            })?;
         }
         self.carry(&results[1..=n_carried], &slots)?;
         self.touch_all(&results);
@@ -102,7 +107,14 @@ impl Emit<'_> {
             self.clear_list(list);
         }
         self.touch_all(&inputs);
-        self.to.open(&format!("if ({}[0]) {{", self.at(&inputs[0])));
+        let at = self.at(&inputs[0]);
+        if self.is_host_of_device() {
+            let is = self.names.fresh("is");
+            self.ask(&is, &at, true);
+            self.to.open(&format!("if ({is}) {{"));
+        } else {
+            self.to.open(&format!("if ({at}[0]) {{"));
+        }
         for branch in 0..2 {
             if branch == 1 {
                 self.to.otherwise();

@@ -16,13 +16,16 @@ use crate::constants::array;
 use crate::names::{self, Names};
 use crate::place::{Place, Root, c_type};
 use crate::sizes::{most_elements, symbol_in_c};
-use crate::{Blas, Export, Options, Size, prelude};
+use crate::{Blas, Export, Language, Options, Size, cuda, prelude};
 
 pub fn export(program: &Program, state: &State, options: &Options) -> Result<Export> {
     let outputs: Vec<&str> = match options.outputs.is_empty() {
         true => program.outputs.iter().map(|name| &**name).collect(),
         false => options.outputs.iter().map(|name| &**name).collect(),
     };
+    if options.language == Language::Cuda {
+        cuda::check(options)?;
+    }
     if names::in_c(&options.name) != options.name {
         return Err(Error::argument(format!("`{}` is no name in C", options.name))
             .remedy("use letters, digits and underscores, not starting with a digit"));
@@ -33,7 +36,10 @@ pub fn export(program: &Program, state: &State, options: &Options) -> Result<Exp
     let main = known(&compiled.main, &options.sizes)?;
     let values = first_values(program, &compiled, state)?;
     let written = Written::new(&compiled, &main, options)?;
-    written.files(&values, options)
+    match options.language {
+        Language::C => written.files(&values, options),
+        Language::Cuda => cuda::files(&written, &values, options),
+    }
 }
 
 /// The block with the sizes that are given.
@@ -71,13 +77,15 @@ fn used_states(block: &Block) -> BTreeSet<Arc<str>> {
 }
 
 /// The parts of the source.
-struct Written {
-    states: Vec<Named>,
-    inputs: Vec<Named>,
-    outputs: Vec<Named>,
-    sizes: Vec<String>,
-    code: String,
-    arena_bytes: usize,
+pub struct Written {
+    pub states: Vec<Named>,
+    pub inputs: Vec<Named>,
+    pub outputs: Vec<Named>,
+    pub sizes: Vec<String>,
+    pub code: String,
+    pub arena_bytes: usize,
+    /// What there is besides, in CUDA.
+    pub device: cuda::Parts,
 }
 
 impl Written {
@@ -136,6 +144,11 @@ impl Written {
             .collect();
         let ranges = layout(&lives);
         let arena_bytes = ranges.iter().map(|range| range.end).max().unwrap_or(0).max(64);
+        if options.language == Language::Cuda {
+            let (code, device) = cuda::code(&mut emit, &ranges, options)?;
+            let Emit { states, inputs, .. } = emit;
+            return Ok(Written { states, inputs, outputs, sizes, code, arena_bytes, device });
+        }
         let mut code = String::new();
         let name = &options.name;
         let body = std::mem::take(&mut emit.to).into_text();
@@ -177,7 +190,8 @@ impl Written {
         code.push('\n');
         code.push_str(&run);
         let Emit { states, inputs, .. } = emit;
-        Ok(Written { states, inputs, outputs, sizes, code, arena_bytes })
+        let device = cuda::Parts::default();
+        Ok(Written { states, inputs, outputs, sizes, code, arena_bytes, device })
     }
 
     fn files(&self, values: &[(String, Tensor)], options: &Options) -> Result<Export> {
@@ -197,10 +211,8 @@ impl Written {
         Ok(Export { files, arena_bytes: self.arena_bytes })
     }
 
-    fn header(&self, options: &Options) -> Result<String> {
-        let name = &options.name;
-        let upper = name.to_uppercase();
-        let mut text = include_str!("../c/head.h").to_string();
+    /// The fields of the structs of states, inputs and outputs.
+    pub fn fields(&self, options: &Options) -> Result<[String; 3]> {
         let mut states = String::new();
         for state in &self.states {
             let count = most_elements(&state.ty, &options.sizes)?.max(1);
@@ -239,6 +251,14 @@ impl Written {
                 list.push_str("    char nothing;\n");
             }
         }
+        Ok([states, inputs, outputs])
+    }
+
+    fn header(&self, options: &Options) -> Result<String> {
+        let name = &options.name;
+        let upper = name.to_uppercase();
+        let mut text = include_str!("../c/head.h").to_string();
+        let [states, inputs, outputs] = self.fields(options)?;
         for (mark, value) in [
             ("@STATES@", states),
             ("@INPUTS@", inputs),
@@ -252,8 +272,8 @@ impl Written {
         Ok(text)
     }
 
-    fn source(&self, options: &Options) -> Result<String> {
-        let name = &options.name;
+    /// The lines that read states from a file, and write them.
+    pub fn reads_and_writes(&self) -> [String; 2] {
         let (mut load, mut save) = (String::new(), String::new());
         for state in &self.states {
             let _ = writeln!(
@@ -268,7 +288,12 @@ impl Written {
             );
         }
         let empty = "    (void)state;\n".to_string();
-        let (load, save) = if load.is_empty() { (empty.clone(), empty) } else { (load, save) };
+        if load.is_empty() { [empty.clone(), empty] } else { [load, save] }
+    }
+
+    fn source(&self, options: &Options) -> Result<String> {
+        let name = &options.name;
+        let [load, save] = self.reads_and_writes();
         let include = match options.blas {
             Blas::None => "",
             Blas::Mkl => "#define FL_CBLAS 1\n#include <mkl_cblas.h>\n",
@@ -287,7 +312,7 @@ impl Written {
         Ok(text)
     }
 
-    fn main(&self, options: &Options) -> Result<String> {
+    pub fn main(&self, options: &Options) -> Result<String> {
         let name = &options.name;
         let (mut memory, mut read, mut write) = (String::new(), String::new(), String::new());
         for size in &self.sizes {
@@ -297,40 +322,84 @@ impl Written {
                 "    const int64_t {c} = size_of(argc, argv, \"{size}\");\n    in.{c} = {c};"
             );
         }
+        let is_c = options.language == Language::C;
         for input in &self.inputs {
             let count = most_elements(&input.ty, &options.sizes)?.max(1);
             let (c, field) = (c_type(input.ty.dtype()), &input.in_c);
             let _ = writeln!(memory, "static {c} memory_in_{field}[{count}];");
-            let _ = writeln!(
+            let _ = write!(
                 read,
-                "    read_npy(find(argc, argv, \"{}\"), \"{}\", memory_in_{field}, sizeof(memory_in_{field}[0]), {});",
-                input.name,
-                descr(&input.ty),
-                dims_in_c(&input.ty)
+                "    const int64_t sizes_in_{field}[] = {{{dims}}};\n    read_npy(find(argc, argv, \"{name}\"), \"{type}\", memory_in_{field}, sizeof(memory_in_{field}[0]), {rank}, sizes_in_{field});\n",
+                dims = dims_in_c(&input.ty),
+                name = input.name,
+                type = descr(&input.ty),
+                rank = input.ty.rank()
             );
-            let _ = writeln!(read, "    in.{field} = memory_in_{field};");
+            let _ = match is_c {
+                true => writeln!(read, "    in.{field} = memory_in_{field};"),
+                false => writeln!(
+                    read,
+                    "    in.{field} = ({c} *)there(memory_in_{field}, sizeof memory_in_{field});"
+                ),
+            };
         }
         for output in &self.outputs {
             let count = most_elements(&output.ty, &options.sizes)?.max(1);
             let (c, field) = (c_type(output.ty.dtype()), &output.in_c);
             let _ = writeln!(memory, "static {c} memory_out_{field}[{count}];");
-            let _ = writeln!(read, "    out.{field} = memory_out_{field};");
-            let _ = writeln!(
+            let _ = match is_c {
+                true => writeln!(read, "    out.{field} = memory_out_{field};"),
+                false => writeln!(
+                    read,
+                    "    out.{field} = ({c} *)there(memory_out_{field}, sizeof memory_out_{field});"
+                ),
+            };
+            if !is_c {
+                let _ = writeln!(
+                    write,
+                    "    here(memory_out_{field}, out.{field}, sizeof memory_out_{field});"
+                );
+            }
+            let _ = write!(
                 write,
-                "    write_npy(argc, argv, \"{}\", \"{}\", memory_out_{field}, sizeof(memory_out_{field}[0]), {});",
-                output.name,
-                descr(&output.ty),
-                dims_in_c(&output.ty)
+                "    const int64_t sizes_out_{field}[] = {{{dims}}};\n    write_npy(argc, argv, \"{name}\", \"{type}\", memory_out_{field}, sizeof(memory_out_{field}[0]), {rank}, sizes_out_{field});\n",
+                dims = dims_in_c(&output.ty),
+                name = output.name,
+                type = descr(&output.ty),
+                rank = output.ty.rank()
             );
         }
         let init = match options.embed {
             true => format!("{name}_init(&state);"),
+            false if !is_c => format!(
+                "if ({name}_open(&device, 0) != 0 || {name}_load(&device, weights) != 0) {{\n        fprintf(stderr, \"%s\\n\", device.error);\n        return 1;\n    }}"
+            ),
             false => format!(
                 "if ({name}_load(&state, weights) != 0) {{ fprintf(stderr, \"cannot read the weights from %s\\n\", weights); return 1; }}"
             ),
         };
         let mut text = include_str!("../c/main.c").to_string();
+        let machine = match is_c {
+            true => format!("static {name}_arena arena;\nstatic {name}_state state;\n"),
+            false => include_str!("../c/main_device.cu").replace("@NAME@", name),
+        };
+        let [run, error, save] = match is_c {
+            true => [
+                format!("{name}_run(&state, &in, &out, &arena)"),
+                "arena.error".into(),
+                format!("{name}_save(&state, save)"),
+            ],
+            false => [
+                format!("{name}_run(&device, &in, &out)"),
+                "device.error".into(),
+                format!("{name}_save(&device, save)"),
+            ],
+        };
         for (mark, value) in [
+            ("@MACHINE@", &machine),
+            ("@RUN@", &run),
+            ("@ERROR@", &error),
+            ("@SAVE@", &save),
             ("@MEMORY@", &memory),
             ("@READ@", &read),
             ("@WRITE@", &write),
@@ -361,15 +430,18 @@ impl Written {
     }
 }
 
-/// The sizes of a type as arguments in C: how many, and a pointer to them.
+/// The sizes of a type in C.
 fn dims_in_c(ty: &Type) -> String {
     let sizes: Vec<String> = ty.dims().iter().map(|&dim| crate::sizes::in_c(dim)).collect();
-    let list = if sizes.is_empty() { "0".into() } else { sizes.join(", ") };
-    format!("{}, (const int64_t[]){{{list}}}", ty.rank())
+    if sizes.is_empty() { "0".into() } else { sizes.join(", ") }
 }
 
 fn write_output(emit: &mut Emit<'_>, result: &Place, output: &Named) -> Result<()> {
-    let target = format!("out->{}", output.in_c);
+    let target = match emit.options.language {
+        Language::C => format!("out->{}", output.in_c),
+        Language::Cuda => format!("fl.out.{}", output.in_c),
+    };
+    emit.about = format!("// the output {}", output.name);
     emit.to.open(&format!("if ({target} != NULL) {{"));
     let to = Place::plain(Root::Buffer(usize::MAX), output.ty)?;
     emit.copy_out(result, &to, &target)?;
@@ -421,7 +493,7 @@ fn descr(ty: &Type) -> &'static str {
 }
 
 /// The file of initial values: a word by which it is known, then the elements of one state after the other.
-fn weights(values: &[(String, Tensor)]) -> Result<Vec<u8>> {
+pub fn weights(values: &[(String, Tensor)]) -> Result<Vec<u8>> {
     let mut bytes = b"FLUVIALC".to_vec();
     for (_, tensor) in values {
         let elements = tensor.as_bytes().ok_or_else(|| Error::internal("a copy has its bytes"))?;

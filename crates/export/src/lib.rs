@@ -1,16 +1,19 @@
 //! Programs as source of other languages.
 //!
-//! [`export_rust`] writes a crate around the compiled program. [`export`] compiles a program and writes it down as plain C: each step of the compiled program with the user's line as a
-//! comment, all values in one arena whose places are settled here, states in one struct. What an op does it says
-//! itself, as data ([`fluvial_core::Kernel`]); this crate knows no op by name.
+//! [`export_rust`] writes a crate around the compiled program. [`export`] compiles a program and writes it down as plain C:
+//! each step of the compiled program with the user's line as a comment, all values in one arena whose places are settled
+//! here, states in one struct. What an op does it says itself, as data ([`fluvial_core::Kernel`]); this crate knows no op
+//! by name. CUDA C++ is the same text in kernels: [`device`] says which lines are one, and how its threads share them.
 //!
 //! Reading order: [`block`] walks the calls and settles where values are, [`place`] and [`sizes`] say what a place and a
-//! size are in C, [`step`] writes one call, with [`elements`], [`reduce`], [`lists`] and [`control`]; [`files`] puts
-//! the parts together.
+//! size are in C, [`step`] writes one call, with [`elements`], [`reduce`], [`lists`] and [`control`]; [`files`] and
+//! [`cuda`] put the parts together.
 
 mod block;
 mod constants;
 mod control;
+mod cuda;
+mod device;
 mod elements;
 mod files;
 mod lists;
@@ -44,8 +47,10 @@ pub struct Options {
     pub embed: bool,
     /// How many elements a list can take, at least.
     pub list_capacity: usize,
-    /// Which library makes matrix products.
+    /// Which library makes matrix products; in C only.
     pub blas: Blas,
+    /// The language.
+    pub language: Language,
 }
 
 impl Default for Options {
@@ -57,8 +62,19 @@ impl Default for Options {
             embed: false,
             list_capacity: 64,
             blas: Blas::None,
+            language: Language::C,
         }
     }
+}
+
+/// What a program is written in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Language {
+    /// Plain C11.
+    #[default]
+    C,
+    /// CUDA C++: steps are kernels, products of matrices are those of cuBLAS.
+    Cuda,
 }
 
 /// A library of matrix products.
@@ -121,7 +137,7 @@ impl Export {
     }
 }
 
-/// A program as C. First values of states are those that `state` has, or those that the program computes.
+/// A program as C, or as CUDA C++. First values of states are those that `state` has, or those that the program computes.
 ///
 /// ```
 /// use fluvial_core::{DType, Program, State, Type};

@@ -3,6 +3,7 @@
 use fluvial_core::{Call, DType, Error, ListKernel, Result, Type};
 
 use crate::block::{Emit, Reuse, Walk};
+use crate::device::Threads;
 use crate::place::{Place, c_type, count_in_c};
 use crate::sizes::in_c;
 use crate::step::place_of;
@@ -24,23 +25,41 @@ impl Emit<'_> {
             _ => Reuse::Never,
         };
         let outs = self.outputs(walk, index, reuse)?;
+        let plain = match (kind, inputs.last()) {
+            (ListKernel::Unstack(_) | ListKernel::Push | ListKernel::Set, Some(last)) => {
+                Some(self.plain(last)?)
+            }
+            _ => None,
+        };
+        self.kernel_of(Threads::Block, |emit| emit.list_step(call, kind, &inputs, &outs, plain))
+    }
+
+    fn list_step(
+        &mut self,
+        call: &Call,
+        kind: ListKernel,
+        inputs: &[Place],
+        outs: &[Place],
+        plain: Option<Place>,
+    ) -> Result<()> {
+        let plain = || plain.clone().ok_or_else(|| Error::internal("a list lacks its element"));
         let out = &outs[0];
         match kind {
             ListKernel::New => self.clear_list(out),
             ListKernel::Len => {
                 let len = self.len(&inputs[0]);
-                self.to.line(&format!("{}[0] = {len};", self.at(out)));
+                self.once(&format!("{}[0] = {len};", self.at(out)));
             }
             ListKernel::Push => {
                 self.moved(&inputs[0], out)?;
-                self.push(call, out, &inputs[1])?;
+                self.push(call, out, &plain()?)?;
             }
             ListKernel::Pop => {
                 let len = self.len(&inputs[0]);
                 self.refuse(call, &format!("{len} == 0"), "the list is empty");
                 self.element_to(&inputs[0], &format!("{len} - 1"), &outs[1])?;
                 self.moved(&inputs[0], out)?;
-                self.to.line(&format!("{} -= 1;", self.len(out)));
+                self.once(&format!("{} -= 1;", self.len(out)));
             }
             ListKernel::Get => {
                 let place = format!("{}[0]", self.at(&inputs[1]));
@@ -51,7 +70,7 @@ impl Emit<'_> {
                 let place = format!("{}[0]", self.at(&inputs[1]));
                 self.check_place(call, &inputs[0], &place);
                 self.moved(&inputs[0], out)?;
-                self.set(out, &place, &inputs[2])?;
+                self.set(out, &place, &plain()?)?;
             }
             ListKernel::Stack(len, from_bottom) => {
                 let found = self.len(&inputs[0]);
@@ -67,26 +86,22 @@ impl Emit<'_> {
                 let (from, count) =
                     (self.data(&inputs[0], &position)?, count_in_c(element.dims())?);
                 let c = c_type(element.dtype());
-                self.to.line(&format!(
-                    "memcpy({} + k * {count}, {from}, sizeof({c}) * (size_t){count});",
-                    self.at(out)
-                ));
+                let to = format!("{} + k * {count}", self.at(out));
+                self.copy_bytes(&to, &from, &format!("sizeof({c}) * (size_t){count}"));
                 self.to.close(1);
             }
             ListKernel::Unstack(from_bottom) => {
-                let plain = self.plain(&inputs[0])?;
+                let plain = plain()?;
                 let len = in_c(inputs[0].ty.dim(0));
                 self.refuse(call, &format!("{len} > {}", self.capacity), FULL);
                 let position = if from_bottom { "k".into() } else { format!("{len} - 1 - k") };
                 let element = element(&out.ty)?;
                 let (count, c) = (count_in_c(element.dims())?, c_type(element.dtype()));
-                self.to.line(&format!("{} = {len};", self.len(out)));
+                self.once(&format!("{} = {len};", self.len(out)));
                 self.to.open(&format!("for (int64_t k = 0; k < {len}; k++) {{"));
                 let to = self.data(out, &position)?;
-                self.to.line(&format!(
-                    "memcpy({to}, {} + k * {count}, sizeof({c}) * (size_t){count});",
-                    self.at(&plain)
-                ));
+                let from = format!("{} + k * {count}", self.at(&plain));
+                self.copy_bytes(&to, &from, &format!("sizeof({c}) * (size_t){count}"));
                 self.to.close(1);
             }
             ListKernel::Zeros => {
@@ -130,20 +145,17 @@ impl Emit<'_> {
     }
 
     pub fn clear_list(&mut self, list: &Place) {
-        let line = format!("{} = 0;", self.len(list));
-        self.to.line(&line);
+        self.clear_bytes(&self.pointer(list.root), "sizeof(int64_t)");
     }
 
     pub fn copy_list(&mut self, from: &Place, to: &Place) -> Result<()> {
         let each = self.bytes(&element(&from.ty)?)?.next_multiple_of(64);
-        let line = format!(
-            "memcpy({}, {}, {HEAD} + (size_t)({}) * {each});",
-            self.pointer(to.root),
-            self.pointer(from.root),
-            self.len(from)
-        );
-        self.to.line(&line);
-        Ok(())
+        let (to, from) = (self.pointer(to.root), self.pointer(from.root));
+        let bytes = format!("{HEAD} + (size_t)(*(int64_t *)(void *){from}) * {each}");
+        self.kernel_of(Threads::Block, |emit| {
+            emit.copy_bytes(&to, &from, &bytes);
+            Ok(())
+        })
     }
 
     /// Brings a list to where it is changed.
@@ -154,12 +166,15 @@ impl Emit<'_> {
     /// Puts a value on top.
     pub fn push(&mut self, call: &Call, list: &Place, value: &Place) -> Result<()> {
         let len = self.len(list);
-        self.refuse(call, &format!("{len} >= {}", self.capacity), FULL);
-        self.set(list, &len, value)?;
-        self.to.line(&format!("{len} += 1;"));
+        let value = if value.ty.is_list() { value.clone() } else { self.plain(value)? };
         self.touch(list.root);
         self.touch(value.root);
-        Ok(())
+        self.kernel_of(Threads::Block, |emit| {
+            emit.refuse(call, &format!("{len} >= {}", emit.capacity), FULL);
+            emit.set(list, &len, &value)?;
+            emit.once(&format!("{len} += 1;"));
+            Ok(())
+        })
     }
 
     fn set(&mut self, list: &Place, position: &str, value: &Place) -> Result<()> {
@@ -167,13 +182,14 @@ impl Emit<'_> {
         if value.ty.is_list() {
             let each = self.bytes(&element(&value.ty)?)?.next_multiple_of(64);
             let (from, len) = (self.pointer(value.root), self.len(value));
-            self.to.line(&format!("memcpy({to}, {from}, {HEAD} + (size_t)({len}) * {each});"));
+            self.copy_bytes(&to, &from, &format!("{HEAD} + (size_t)({len}) * {each}"));
             return Ok(());
         }
+        // Within a kernel, what is not plain was copied before.
         let plain = self.plain(value)?;
         let (count, c) = (count_in_c(value.ty.dims())?, c_type(value.ty.dtype()));
         let from = self.at(&plain);
-        self.to.line(&format!("memcpy({to}, {from}, sizeof({c}) * (size_t){count});"));
+        self.copy_bytes(&to, &from, &format!("sizeof({c}) * (size_t){count}"));
         Ok(())
     }
 
@@ -189,7 +205,7 @@ impl Emit<'_> {
                 format!("sizeof({}) * (size_t){count}", c_type(to.ty.dtype()))
             }
         };
-        self.to.line(&format!("memcpy({}, {from}, {bytes});", self.at(to)));
+        self.copy_bytes(&self.at(to), &from, &bytes);
         Ok(())
     }
 
@@ -200,7 +216,8 @@ impl Emit<'_> {
 
     fn refuse(&mut self, call: &Call, condition: &str, why: &str) {
         self.to.open(&format!("if ({condition}) {{"));
-        self.to.line(&format!("return fl_fail(arena, \"{}\", \"{why}\");", place_of(call)));
+        let fails = self.fails(&place_of(call), &format!("\"{why}\""));
+        self.to.line(&fails);
         self.to.close(1);
     }
 
@@ -213,11 +230,10 @@ impl Emit<'_> {
         let at = format!("{pointer} + {HEAD} + {k} * {bytes}");
         match each.element() {
             Some(inner) => self.zeros(&at, &inner, depth + 1)?,
-            None => self.to.line(&format!(
-                "memset({at}, 0, sizeof({}) * (size_t){});",
-                c_type(each.dtype()),
-                count_in_c(each.dims())?
-            )),
+            None => {
+                let (c, count) = (c_type(each.dtype()), count_in_c(each.dims())?);
+                self.clear_bytes(&at, &format!("sizeof({c}) * (size_t){count}"));
+            }
         }
         self.to.close(1);
         Ok(())
@@ -233,7 +249,7 @@ impl Emit<'_> {
             (Some(inner), _) => self.sums(&to, &from, &inner, depth + 1)?,
             (None, dtype @ (DType::F32 | DType::F64)) => {
                 let (c, count) = (c_type(dtype), count_in_c(each.dims())?);
-                self.to.open(&format!("for (int64_t j = 0; j < {count}; j++) {{"));
+                self.to.open(&format!("FL_EACH(j, {count}) {{"));
                 self.to
                     .line(&format!("(({c} *)(void *)({to}))[j] += (({c} *)(void *)({from}))[j];"));
                 self.to.close(1);

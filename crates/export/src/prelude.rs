@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use fluvial_core::{DType, Source};
 
+use crate::Language;
 use crate::elements::short;
 use crate::place::c_type;
 
@@ -17,9 +18,38 @@ pub struct Sources {
     text: String,
 }
 
+/// Who runs a function on a device; its text says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Runs {
+    /// The host, which starts kernels itself.
+    Host,
+    /// Many threads, each a part of its loops.
+    Many,
+    /// A few, each with memory of its own.
+    Few,
+    /// The threads of one block, which wait for one another.
+    Block,
+    /// One thread.
+    One,
+}
+
+impl Runs {
+    pub fn of(source: &Source) -> Runs {
+        let name = format!("fl_{}", source.name);
+        let is_host = |line: &str| line.contains("FL_HOST") && line.contains(&name);
+        match source.text {
+            text if text.lines().any(is_host) => Runs::Host,
+            text if text.contains("FL_OWN(") => Runs::Few,
+            text if text.contains("FL_SYNC") => Runs::Block,
+            text if text.contains("FL_EACH(") || text.contains("_LANES(") => Runs::Many,
+            _ => Runs::One,
+        }
+    }
+}
+
 impl Sources {
     /// Enters a function, with what it calls, and gives its name.
-    pub fn add(&mut self, source: &'static Source, types: &[DType]) -> String {
+    pub fn add(&mut self, source: &'static Source, types: &[DType], language: Language) -> String {
         let ends: Vec<&str> = types.iter().map(|&dtype| short(dtype)).collect();
         let name = format!(
             "fl_{}{}",
@@ -28,9 +58,9 @@ impl Sources {
         );
         if self.known.insert(name.clone()) {
             for needed in source.needs {
-                self.add(needed, types);
+                self.add(needed, types, language);
             }
-            self.text.push_str(&filled(source.text, types));
+            self.text.push_str(&filled(of(source.text, language), types));
             self.text.push('\n');
         }
         name
@@ -39,6 +69,24 @@ impl Sources {
     pub fn text(&self) -> &str {
         &self.text
     }
+}
+
+/// The part of a text that is for a language, if it has parts.
+fn of(text: &str, language: Language) -> &str {
+    let mark = match language {
+        Language::C => "//@ c\n",
+        Language::Cuda => "//@ cuda\n",
+    };
+    match text.split_once(mark) {
+        Some((_, part)) => part.split("//@ ").next().unwrap_or(part),
+        None => text,
+    }
+}
+
+/// Functions that say nothing else run on the device.
+pub fn on_device(text: &str) -> String {
+    text.replace("static inline ", "static inline __device__ ")
+        .replace("static inline __device__ FL_", "static inline FL_")
 }
 
 /// A text with element types filled in.

@@ -4,6 +4,7 @@ use fluvial_core::{DType, Dim, Elements, Result, Type, Whole, broadcast};
 use fluvial_kernels::Reduce;
 
 use crate::block::Emit;
+use crate::device::Threads;
 use crate::elements::{converted, instructions, literal};
 use crate::loops::{Nest, Trips, Walk};
 use crate::place::{Place, c_type};
@@ -75,13 +76,51 @@ impl Emit<'_> {
             let rounded = converted(&result[0], of.compute, *element);
             Ok(converted(&rounded, *element, as_type))
         };
+        let wide = if kind == Reduce::Sum && acc == DType::F32 { DType::F64 } else { acc };
+        if self.is_host_of_device() {
+            let sizes = &self.options.sizes;
+            let most = |axes: &[usize]| {
+                let dims: Vec<Dim> = axes.iter().map(|&axis| nest.dims[axis]).collect();
+                crate::sizes::most_elements(&Type::new(DType::U8, &dims)?, sizes)
+            };
+            // Few results of many elements take a block each; else each takes a thread.
+            let together = most(&reduced)? >= 32 && most(&kept)? < 4096;
+            let count = nest.count(&kept);
+            let threads = if together { Threads::Blocks(count) } else { Threads::Many(count) };
+            return self.kernel_of(threads, |emit| {
+                let (first_kept, all_kept) =
+                    if together { ("blockIdx.x", "gridDim.x") } else { ("FL_ME", "FL_ALL") };
+                nest.spread(&mut emit.to, &kept, first_kept, all_kept);
+                emit.to.line(&format!("{} sum = {};", c_type(wide), first(kind, wide)));
+                let counters = match together {
+                    true => nest.spread(&mut emit.to, &reduced, "threadIdx.x", "blockDim.x"),
+                    false => nest.open(&mut emit.to, &reduced, Trips::InOrder),
+                };
+                let x = converted(&value(emit, &counters)?, acc, wide);
+                emit.to.line(&format!("sum = {};", combined(kind, "sum", &x, wide)));
+                emit.to.close(if together { 1 } else { reduced.len() });
+                let target = nest.element(n_inputs, &counters);
+                let done = converted(&converted("sum", wide, acc), acc, out.ty.dtype());
+                if together {
+                    let both = combined(kind, "lanes[0]", "lanes[half]", wide);
+                    emit.to.line(&format!("FL_TREE({}, sum, {both})", c_type(wide)));
+                    emit.to.line(&format!("if (threadIdx.x == 0) {target} = {done};"));
+                } else {
+                    emit.to.line(&format!("{target} = {done};"));
+                }
+                emit.to.close(1);
+                Ok(())
+            });
+        }
         if columns {
-            self.to.line(&format!(
-                "memset({}, 0, sizeof({}) * (size_t){});",
-                self.pointer(out.root),
-                c_type(acc),
-                crate::place::count_in_c(kept_ty.dims())?
-            ));
+            self.clear_bytes(
+                &self.pointer(out.root),
+                &format!(
+                    "sizeof({}) * (size_t){}",
+                    c_type(acc),
+                    crate::place::count_in_c(kept_ty.dims())?
+                ),
+            );
             let split = reduced.iter().chain(&kept).copied().collect::<Vec<_>>();
             let counters = nest.open(&mut self.to, &split, Trips::InnerApart);
             let x = value(self, &counters)?;
@@ -93,7 +132,6 @@ impl Emit<'_> {
         }
         let counters = nest.open(&mut self.to, &kept, Trips::InOrder);
         self.to.open("{");
-        let wide = if kind == Reduce::Sum && acc == DType::F32 { DType::F64 } else { acc };
         self.to.line(&format!("{} sum = {};", c_type(wide), first(kind, wide)));
         if let [.., inner] = reduced[..]
             && kind == Reduce::Sum

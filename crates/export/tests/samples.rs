@@ -8,7 +8,7 @@ use common::{SANITIZED, agrees};
 use fluvial_core::{
     Expect, OpDef, Program, Registry, Result, Sample, State, Tensor, Value, Var, bind,
 };
-use fluvial_export::{Options, export};
+use fluvial_export::{Language, Options, export};
 
 /// A program of one sample.
 fn program(sample: &Sample, first: usize) -> Result<Program> {
@@ -35,7 +35,7 @@ struct Batch {
 }
 
 impl Batch {
-    fn check(&self) {
+    fn check(&self, options: &Options, flags: &[&str]) {
         let mut types = Vec::new();
         let mut tensors: Vec<Tensor> = Vec::new();
         for (_, sample) in &self.samples {
@@ -67,9 +67,7 @@ impl Batch {
         let expected: Vec<Tensor> =
             results.iter().map(|var| var.tensor().unwrap().clone()).collect();
         let given: Vec<(&str, &Tensor)> = feeds.iter().map(|(name, x)| (*name, x)).collect();
-        if let Err(failure) =
-            agrees(&program, &Options::default(), SANITIZED, &given, &expected, &[])
-        {
+        if let Err(failure) = agrees(&program, options, flags, &given, &expected, &[]) {
             let text = failure.to_string();
             let number: Option<usize> = text.split_once("out").and_then(|(_, rest)| {
                 rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
@@ -81,38 +79,63 @@ impl Batch {
 }
 
 /// Whether a sample can be exported alone; its outputs must be tensors.
-fn exports(sample: &Sample) -> bool {
+fn exports(sample: &Sample, options: &Options) -> bool {
     let Ok(program) = program(sample, 0) else { return false };
     program.output_types().all(|ty| !ty.is_list() && !ty.is_symbolic())
-        && export(&program, &State::new(), &Options::default()).is_ok()
+        && export(&program, &State::new(), options).is_ok()
 }
 
-fn check_part(part: usize, of: usize) {
+fn check_part(part: usize, of: usize, options: &Options, flags: &[&str]) {
     let registry: Registry = fluvial_ops::registry();
     let defs: Vec<&OpDef> = registry.defs().collect();
     let mut batch = Batch { samples: Vec::new() };
     for def in defs.iter().skip(part).step_by(of) {
         for sample in samples(def) {
-            if exports(&sample) {
+            if exports(&sample, options) {
                 batch.samples.push((def.name, sample));
             }
             if batch.samples.len() == 40 {
-                batch.check();
+                batch.check(options, flags);
                 batch.samples.clear();
             }
         }
     }
-    batch.check();
+    batch.check(options, flags);
 }
 
 #[test]
 fn first_part() {
-    check_part(0, 2);
+    check_part(0, 2, &Options::default(), SANITIZED);
 }
 
 #[test]
 fn second_part() {
-    check_part(1, 2);
+    check_part(1, 2, &Options::default(), SANITIZED);
+}
+
+/// The same text runs here, on threads of a header.
+fn cuda() -> Options {
+    Options { language: Language::Cuda, ..Options::default() }
+}
+
+#[test]
+fn first_part_as_cuda() {
+    check_part(0, 4, &cuda(), &["-O0"]);
+}
+
+#[test]
+fn second_part_as_cuda() {
+    check_part(1, 4, &cuda(), &["-O0"]);
+}
+
+#[test]
+fn third_part_as_cuda() {
+    check_part(2, 4, &cuda(), &["-O0"]);
+}
+
+#[test]
+fn fourth_part_as_cuda() {
+    check_part(3, 4, &cuda(), &["-O0"]);
 }
 
 /// `docs/exported_ops.md`: `UPDATE_EXPECT=1 cargo test -p fluvial-export --test samples page` writes it.
@@ -124,7 +147,12 @@ fn the_page_of_ops_is_fresh() {
         let samples = samples(def);
         // Ops on lists, and those that own blocks or touch states, have no samples of tensors: programs test them.
         let by_programs = samples.is_empty() || def.name.starts_with("list_");
-        let list = if by_programs || samples.iter().any(exports) { &mut yes } else { &mut no };
+        let list =
+            if by_programs || samples.iter().any(|sample| exports(sample, &Options::default())) {
+                &mut yes
+            } else {
+                &mut no
+            };
         list.push(format!("`{}`", def.name));
     }
     // Decompositions are there in builds that have them.

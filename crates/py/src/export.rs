@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use fluvial::core;
-use fluvial_export::{Blas, Options, RustOptions, Size, export, export_rust};
+use fluvial_export::{Blas, Language, Options, RustOptions, Size, export, export_rust};
 use pyo3::prelude::*;
 
 use crate::call;
@@ -27,7 +27,31 @@ fn export_c(
     call::run_attached(py, || {
         let sizes = sizes.iter().map(|text| Size::parse(text)).collect::<Result<_, _>>()?;
         let blas = Blas::parse(&blas)?;
-        let options = Options { name, sizes, outputs, embed, list_capacity, blas };
+        let options =
+            Options { name, sizes, outputs, embed, list_capacity, blas, language: Language::C };
+        let exported = export(&program, &core::state::current(), &options)?;
+        exported.write(&folder)?;
+        Ok(exported.arena_bytes)
+    })
+}
+
+/// Writes a program as CUDA C++: see `fl.export.cuda`. Gives the bytes of the arena.
+#[pyfunction]
+fn export_cuda(
+    py: Python<'_>,
+    program: &Bound<'_, Program>,
+    folder: PathBuf,
+    name: String,
+    sizes: Vec<String>,
+    outputs: Vec<String>,
+    list_capacity: usize,
+) -> PyResult<usize> {
+    let program = program.get().core(py)?;
+    call::run_attached(py, || {
+        let sizes = sizes.iter().map(|text| Size::parse(text)).collect::<Result<_, _>>()?;
+        let language = Language::Cuda;
+        let options =
+            Options { name, sizes, outputs, list_capacity, language, ..Options::default() };
         let exported = export(&program, &core::state::current(), &options)?;
         exported.write(&folder)?;
         Ok(exported.arena_bytes)
@@ -55,5 +79,6 @@ fn export_rust_crate(
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(export_c, module)?)?;
+    module.add_function(wrap_pyfunction!(export_cuda, module)?)?;
     module.add_function(wrap_pyfunction!(export_rust_crate, module)?)
 }

@@ -44,19 +44,48 @@ pub const ALWAYS: &[&str] = &[
 /// Compiles what was exported.
 pub fn built(exported: &Export, folder: &Path, flags: &[&str]) -> Result<()> {
     exported.write(folder)?;
+    if exported.text("model.cu").is_some() {
+        return built_of_cuda(folder, flags);
+    }
     let mut sources = vec!["main.c", "model.c"];
     if folder.join("model_weights.c").exists() {
         sources.push("model_weights.c");
     }
-    let output = Command::new("gcc")
+    compiler("gcc", folder, ALWAYS, flags, &sources)
+}
+
+/// Compiles CUDA C++ for this machine: a header runs its threads.
+fn built_of_cuda(folder: &Path, flags: &[&str]) -> Result<()> {
+    let headers = concat!("-I", env!("CARGO_MANIFEST_DIR"), "/tests/cuda");
+    let always = [
+        "-std=c++17",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-ffp-contract=fast",
+        "-fno-strict-aliasing",
+        headers,
+        "-xc++",
+    ];
+    compiler("g++", folder, &always, flags, &["main.cu", "model.cu"])
+}
+
+fn compiler(
+    name: &str,
+    folder: &Path,
+    always: &[&str],
+    flags: &[&str],
+    sources: &[&str],
+) -> Result<()> {
+    let output = Command::new(name)
         .current_dir(folder)
-        .args(ALWAYS)
+        .args(always)
         .args(flags)
         .args(["-o", "model"])
         .args(sources)
         .arg("-lm")
         .output()
-        .map_err(|error| Error::program(format!("gcc: {error}")))?;
+        .map_err(|error| Error::program(format!("{name}: {error}")))?;
     match output.status.success() {
         true => Ok(()),
         false => Err(Error::program(String::from_utf8_lossy(&output.stderr).into_owned())),

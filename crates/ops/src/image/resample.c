@@ -1,7 +1,7 @@
 #ifndef FL_TAPS
 #define FL_TAPS
 // How an axis gets another size: modes are nearest, nearest-exact, linear, cubic and area; a scale of zero is that of the sizes.
-typedef struct {
+typedef struct fl_taps {
     int64_t old, size, mode, align_corners;
     double scale;
 } fl_taps;
@@ -48,12 +48,12 @@ static inline void fl_resample_$t(const $T *x, $T *y, int64_t outer, int64_t inn
                                   int64_t align_corners, double scale, int64_t back) {
     const fl_taps of = {old, size, mode, align_corners, scale};
     const int64_t from_size = back ? size : old, to_size = back ? old : size;
-    memset(y, 0, sizeof($T) * (size_t)(outer * to_size * inner));
+    FL_EACH(o, outer) memset(y + o * to_size * inner, 0, sizeof($T) * (size_t)(to_size * inner));
     for (int64_t i = 0; i < size && old > 0; i++) {
         for (int64_t k = 0; k < fl_tap_count(&of, i); k++) {
             double weight;
             const int64_t at = fl_tap(&of, i, k, &weight), from = back ? i : at, to = back ? at : i;
-            for (int64_t o = 0; o < outer; o++) {
+            FL_EACH(o, outer) {
                 const $T *source = x + (o * from_size + from) * inner;
                 $T *target = y + (o * to_size + to) * inner;
                 for (int64_t j = 0; j < inner; j++) target[j] += source[j] * ($T)weight;

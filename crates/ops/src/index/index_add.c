@@ -3,13 +3,13 @@ static inline const char *fl_index_add_$t(const $T *updates, const int64_t *inde
     for (int64_t j = 0; j < count; j++) {
         if (index[j] < -size || index[j] >= size) return "a position is out of range";
     }
-    memset(y, 0, sizeof($T) * (size_t)(outer * size * inner));
+    FL_CLEAR_LANES(y, outer * size, inner);
     for (int64_t i = 0; i < outer; i++) {
         for (int64_t j = 0; j < count; j++) {
             const int64_t at = index[j] < 0 ? index[j] + size : index[j];
             $T *to = y + (i * size + at) * inner;
             const $T *from = updates + (i * count + j) * inner;
-            for (int64_t k = 0; k < inner; k++) to[k] = ($T)(to[k] + from[k]);
+            FL_EACH(k, inner) to[k] = ($T)(to[k] + from[k]);
         }
     }
     return NULL;

@@ -3,7 +3,7 @@ static inline const char *fl_ravel_index(const int64_t *index, int64_t *y, int64
                                          const int64_t *steps, int64_t size, int64_t distance, int64_t begins) {
     int64_t count = 1;
     for (int64_t axis = 0; axis < rank; axis++) count *= sizes[axis];
-    for (int64_t i = 0; i < count; i++) {
+    FL_EACH(i, count) {
         int64_t rest = i, at = 0;
         for (int64_t axis = rank - 1; axis >= 0; axis--) {
             at += rest % sizes[axis] * steps[axis];

@@ -1,11 +1,13 @@
 // Eigenvalues of the symmetric parts, from the least on, and vectors, by rotations; work has room for two matrices.
 static inline const char *fl_eigh_$t(const $T *x, $T *w, $T *v, int64_t batch, int64_t n, double *work) {
-    double *a = work, *vectors = work + n * n;
-    for (int64_t b = 0; b < batch; b++, x += n * n, w += n, v += n * n) {
-        const double scale = fl_scale_$t(x, n * n);
+    double *a = FL_OWN(work, 2 * n * n), *vectors = a + n * n;
+    FL_EACH(b, batch) {
+        const $T *from = x + b * n * n;
+        $T *to_w = w + b * n, *to_v = v + b * n * n;
+        const double scale = fl_scale_$t(from, n * n);
         if (isnan(scale)) return "a matrix has an element that is not finite";
         for (int64_t i = 0; i < n * n; i++) {
-            a[i] = (0.5 * (double)x[i] + 0.5 * (double)x[i % n * n + i / n]) / scale;
+            a[i] = (0.5 * (double)from[i] + 0.5 * (double)from[i % n * n + i / n]) / scale;
             vectors[i] = i / n == i % n;
         }
         for (int64_t sweep = 0;; sweep++) {
@@ -46,8 +48,8 @@ static inline const char *fl_eigh_$t(const $T *x, $T *w, $T *v, int64_t batch, i
                 if (a[i * n + i] < a[least * n + least]) least = i;
             }
             const double sign = fl_leading_sign_$t(vectors + least, n, n);
-            w[j] = ($T)(a[least * n + least] * scale);
-            for (int64_t i = 0; i < n; i++) v[i * n + j] = ($T)(vectors[i * n + least] * sign);
+            to_w[j] = ($T)(a[least * n + least] * scale);
+            for (int64_t i = 0; i < n; i++) to_v[i * n + j] = ($T)(vectors[i * n + least] * sign);
             a[least * n + least] = INFINITY;
         }
     }

@@ -1,4 +1,23 @@
+//@ cuda
+#ifndef FL_GEMM
+#define FL_GEMM
+#define FL_BLAS_f32 cublasSgemm
+#define FL_BLAS_f64 cublasDgemm
+#endif
+// cuBLAS counts by columns: to it, these are products of the transposed matrices.
 // c = a b, or c += a b: row-major, a is m by k and b is k by n, unless they are transposed.
+static inline FL_HOST void fl_gemm_$t(FL_TAKES int ta, int tb, int64_t m, int64_t n, int64_t k, const $T *a, int64_t lda,
+                                      const $T *b, int64_t ldb, $T *c, int64_t ldc, int add) {
+    const $T one = 1, kept = add ? 1 : 0;
+    if (m == 0 || n == 0 || (k == 0 && add)) return;
+    if (k == 0) {
+        FL_ASK(cudaMemset2DAsync(c, sizeof($T) * (size_t)ldc, 0, sizeof($T) * (size_t)n, (size_t)m, fl.stream));
+        return;
+    }
+    FL_ASK(FL_BLAS_$t(fl.blas, tb ? CUBLAS_OP_T : CUBLAS_OP_N, ta ? CUBLAS_OP_T : CUBLAS_OP_N, (int)n, (int)m, (int)k, &one, b,
+                      (int)ldb, a, (int)lda, &kept, c, (int)ldc));
+}
+//@ c
 #ifndef FL_GEMM
 #define FL_GEMM
 #define FL_IS_BLAS_f32 1
@@ -70,7 +89,8 @@ static inline void fl_tile_$t(int64_t rows, int64_t depth, const $T *a, int64_t 
         for (int64_t j = 0; j < columns; j++) c[i * ldc + j] = add ? c[i * ldc + j] + sum[i][j] : sum[i][j];
 }
 #endif
-static inline void fl_gemm_$t(int ta, int tb, int64_t m, int64_t n, int64_t k, const $T *a, int64_t lda, const $T *b,
+// c = a b, or c += a b: row-major, a is m by k and b is k by n, unless they are transposed.
+static inline FL_HOST void fl_gemm_$t(FL_TAKES int ta, int tb, int64_t m, int64_t n, int64_t k, const $T *a, int64_t lda, const $T *b,
                               int64_t ldb, $T *c, int64_t ldc, int add) {
     if (m == 0 || n == 0) return;
 #if defined(FL_CBLAS) && FL_IS_BLAS_$t

@@ -22,11 +22,13 @@ static inline void fl_complete_$t(double *u, int64_t m, int64_t n, int64_t j) {
 static inline const char *fl_svd_$t(const $T *x, $T *left, $T *values, $T *right, int64_t batch, int64_t rows,
                                     int64_t columns, double *work) {
     const int64_t turned = rows < columns, m = turned ? columns : rows, n = turned ? rows : columns;
-    double *u = work, *v = u + m * n, *s = v + n * n;
-    for (int64_t b = 0; b < batch; b++, x += m * n, left += rows * n, values += n, right += n * columns) {
-        const double scale = fl_scale_$t(x, m * n);
+    double *u = FL_OWN(work, m * n + n * n + n), *v = u + m * n, *s = v + n * n;
+    FL_EACH(b, batch) {
+        const $T *from = x + b * m * n;
+        $T *to_left = left + b * rows * n, *to_values = values + b * n, *to_right = right + b * n * columns;
+        const double scale = fl_scale_$t(from, m * n);
         if (isnan(scale)) return "a matrix has an element that is not finite";
-        for (int64_t i = 0; i < m * n; i++) u[i] = (double)x[turned ? i % n * m + i / n : i] / scale;
+        for (int64_t i = 0; i < m * n; i++) u[i] = (double)from[turned ? i % n * m + i / n : i] / scale;
         for (int64_t i = 0; i < n * n; i++) v[i] = i / n == i % n;
         for (int64_t sweep = 0, settled = 0; !settled; sweep++) {
             if (sweep == 60) return "the iteration for singular values did not settle";
@@ -77,9 +79,9 @@ static inline const char *fl_svd_$t(const $T *x, $T *left, $T *values, $T *right
             if (value <= 1e-15 * (double)m * s[0]) fl_complete_$t(u, m, n, j);
             const double *basis = turned ? v : u, *other = turned ? u : v;
             const double sign = fl_leading_sign_$t(basis + j, rows, n);
-            values[j] = ($T)(value * scale);
-            for (int64_t i = 0; i < rows; i++) left[i * n + j] = ($T)(basis[i * n + j] * sign);
-            for (int64_t i = 0; i < columns; i++) right[j * columns + i] = ($T)(other[i * n + j] * sign);
+            to_values[j] = ($T)(value * scale);
+            for (int64_t i = 0; i < rows; i++) to_left[i * n + j] = ($T)(basis[i * n + j] * sign);
+            for (int64_t i = 0; i < columns; i++) to_right[j * columns + i] = ($T)(other[i * n + j] * sign);
         }
     }
     return NULL;

@@ -1,7 +1,7 @@
 // The losses of rows, and how they change with the logits, if these are wanted.
 static inline const char *fl_class_losses_$t(const $T *x, const int64_t *labels, $T *losses, $T *slopes, int64_t rows,
                                              int64_t classes, int64_t ignored) {
-    for (int64_t i = 0; i < rows; i++) {
+    FL_EACH(i, rows) {
         const $T *row = x + i * classes;
         if (labels[i] == ignored) {
             losses[i] = 0;

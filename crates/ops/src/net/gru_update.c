@@ -2,10 +2,10 @@ static inline void fl_gru_update_$t(const $T *input, const $T *recurrent, const 
     for (int64_t i = 0; i < rows; i++) {
         const $T *a = input + 3 * i * hidden, *b = recurrent + 3 * i * hidden;
         FL_IVDEP
-        for (int64_t j = 0; j < hidden; j++) {
+        FL_EACH(j, hidden) {
             const $T reset = fl_sigmoid_$t(a[j] + b[j]), update = fl_sigmoid_$t(a[hidden + j] + b[hidden + j]);
-            const $T new = fl_tanh_$t(a[2 * hidden + j] + reset * b[2 * hidden + j]);
-            next[i * hidden + j] = new + update * (h[i * hidden + j] - new);
+            const $T fresh = fl_tanh_$t(a[2 * hidden + j] + reset * b[2 * hidden + j]);
+            next[i * hidden + j] = fresh + update * (h[i * hidden + j] - fresh);
         }
     }
 }

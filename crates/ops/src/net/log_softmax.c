@@ -1,5 +1,5 @@
 static inline void fl_log_softmax_$t(const $T *x, $T *y, int64_t outer, int64_t size, int64_t inner) {
-    for (int64_t i = 0; i < outer * inner; i++) {
+    FL_EACH(i, outer * inner) {
         const int64_t at = i / inner * size * inner + i % inner;
         $T most = -INFINITY;
         for (int64_t j = 0; j < size; j++) most = fl_max_$t(most, x[at + j * inner]);

@@ -2,7 +2,7 @@ static inline void fl_lstm_update_$t(const $T *gates, const $T *c, $T *h, $T *ne
     for (int64_t i = 0; i < rows; i++) {
         const $T *g = gates + 4 * i * hidden;
         FL_IVDEP
-        for (int64_t j = 0; j < hidden; j++) {
+        FL_EACH(j, hidden) {
             const $T kept = fl_sigmoid_$t(g[hidden + j]) * c[i * hidden + j];
             const $T cell = kept + fl_sigmoid_$t(g[j]) * fl_tanh_$t(g[2 * hidden + j]);
             next[i * hidden + j] = cell;

@@ -2,7 +2,7 @@
 // (i % groups * size + j) / each.
 static inline void fl_normalise_$t(const $T *x, const $T *weight, const $T *bias, $T *y, $T *means, $T *scales, int64_t rows,
                                    int64_t size, int64_t groups, int64_t each, int64_t centre, double eps) {
-    for (int64_t i = 0; i < rows; i++) {
+    FL_EACH(i, rows) {
         const $T *row = x + i * size;
         double sum = 0, squares = 0;
         if (centre) {

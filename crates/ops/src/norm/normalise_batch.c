@@ -1,7 +1,7 @@
 // Channels over a batch.
 static inline void fl_normalise_batch_$t(const $T *x, const $T *weight, const $T *bias, $T *y, $T *means, $T *variances,
                                          int64_t batch, int64_t channels, int64_t inner, double eps) {
-    for (int64_t c = 0; c < channels; c++) {
+    FL_EACH(c, channels) {
         double sum = 0, squares = 0;
         const double count = (double)(batch * inner);
         for (int64_t b = 0; b < batch; b++) {

@@ -2,7 +2,7 @@ static inline void fl_normalise_batch_grad_$t(const $T *dy, const $T *x, const $
                                               $T *dx, $T *dweight, $T *dbias, int64_t batch, int64_t channels, int64_t inner,
                                               double eps) {
     const double count = (double)(batch * inner);
-    for (int64_t c = 0; c < channels; c++) {
+    FL_EACH(c, channels) {
         const $T level = means[c], factor = ($T)(1 / sqrt((double)variances[c] + eps)), w = weight ? weight[c] : 1;
         double whole = 0, part = 0;
         for (int64_t b = 0; b < batch; b++) {

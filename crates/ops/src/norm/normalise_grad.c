@@ -2,9 +2,10 @@
 static inline void fl_normalise_grad_$t(const $T *dy, const $T *x, const $T *means, const $T *scales, const $T *weight, $T *dx,
                                         $T *dweight, $T *dbias, int64_t n_params, int64_t rows, int64_t size, int64_t groups,
                                         int64_t each, int64_t centre) {
-    if (dweight) memset(dweight, 0, sizeof($T) * (size_t)n_params);
-    if (dbias) memset(dbias, 0, sizeof($T) * (size_t)n_params);
-    for (int64_t i = 0; i < rows; i++) {
+    if (dweight) FL_CLEAR(dweight, n_params);
+    if (dbias) FL_CLEAR(dbias, n_params);
+    FL_SYNC;
+    FL_EACH(i, rows) {
         const $T level = means ? means[i] : 0, factor = scales[i];
         const $T *row = x + i * size, *of = dy + i * size;
         $T *to = dx + i * size;
@@ -21,8 +22,8 @@ static inline void fl_normalise_grad_$t(const $T *dy, const $T *x, const $T *mea
             }
             sum += (double)(whole * w);
             along += (double)(part * w);
-            if (dweight) dweight[param] += part;
-            if (dbias) dbias[param] += whole;
+            if (dweight) FL_ADD(dweight[param], part);
+            if (dbias) FL_ADD(dbias[param], whole);
         }
         const $T mean = ($T)(centre ? sum / (double)size : 0), share = ($T)(along / (double)size);
         for (int64_t k = 0; k < size; k += each) {

@@ -2,9 +2,9 @@
 static inline void fl_avg_pool_$t(const $T *from_all, $T *to_all, int64_t planes, const int64_t *n, int64_t counts,
                                   int64_t divisor, int64_t back) {
     const int64_t plane = n[0] * n[1] * n[2];
-    int64_t window_at = 0;
-    if (back) memset(to_all, 0, sizeof($T) * (size_t)(planes * plane));
-    for (int64_t p = 0; p < planes; p++)
+    FL_EACH(p, planes) {
+        int64_t window_at = p * n[6] * n[7] * n[8];
+        if (back) memset(to_all + p * plane, 0, sizeof($T) * (size_t)plane);
         for (int64_t i = 0; i < n[6]; i++)
             for (int64_t j = 0; j < n[7]; j++)
                 for (int64_t k = 0; k < n[8]; k++, window_at++) {
@@ -27,4 +27,5 @@ static inline void fl_avg_pool_$t(const $T *from_all, $T *to_all, int64_t planes
                             }
                     if (!back) to_all[window_at] = ($T)(sum / (double)count);
                 }
+    }
 }

@@ -1,6 +1,6 @@
 static inline void fl_randint_$t(const int64_t *stream, $T *y, int64_t count, int64_t low, int64_t high) {
     const uint64_t width = (uint64_t)high - (uint64_t)low;
-    for (int64_t i = 0; i < count; i++) {
+    FL_EACH(i, count) {
         uint32_t words[4];
         fl_philox(stream, (uint64_t)i / 2, words);
         // The upper half of the product of two numbers of 64 bits, from products of halves.

@@ -36,7 +36,7 @@ static inline void fl_truncated_normal_$t(const int64_t *stream, $T *y, int64_t 
     const double start = (low - mean) / std, end = (high - mean) / std;
     const double sign = start > 0 ? -1 : 1, a = start > 0 ? -end : start, b = start > 0 ? -start : end;
     const double below = 0.5 * erfc(-a * 0.70710678118654752), width = 0.5 * erfc(-b * 0.70710678118654752) - below;
-    for (int64_t i = 0; i < count; i++) {
+    FL_EACH(i, count) {
         double value = fl_quantile_$t(below + fl_unit(stream, i) * width);
         value = value < a ? a : value > b ? b : value;
         value = mean + std * sign * value;

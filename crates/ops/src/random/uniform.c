@@ -1,5 +1,5 @@
 static inline void fl_uniform_$t(const int64_t *stream, $T *y, int64_t count, double low, double high) {
-    for (int64_t i = 0; i < count; i++) {
+    FL_EACH(i, count) {
         double unit;
         if (sizeof($T) == 8) {
             unit = fl_unit(stream, i);

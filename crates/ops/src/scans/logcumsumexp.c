@@ -1,5 +1,5 @@
 static inline void fl_logcumsumexp_$t(const $T *x, $T *y, int64_t outer, int64_t size, int64_t inner, int64_t back) {
-    for (int64_t i = 0; i < outer * inner; i++) {
+    FL_EACH(i, outer * inner) {
         const int64_t from = i / inner * size * inner + i % inner;
         double sum = -(double)INFINITY;
         for (int64_t j = 0; j < size; j++) {

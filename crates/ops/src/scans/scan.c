@@ -9,7 +9,7 @@
 #endif
 // Running sums (0) or products (1) along an axis.
 static inline void fl_scan_$t(const $T *x, $T *y, int64_t outer, int64_t size, int64_t inner, int64_t product, int64_t back) {
-    for (int64_t i = 0; i < outer * inner; i++) {
+    FL_EACH(i, outer * inner) {
         const int64_t from = i / inner * size * inner + i % inner;
         FL_WIDE_$t sum = product ? 1 : 0;
         for (int64_t j = 0; j < size; j++) {

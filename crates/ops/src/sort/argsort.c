@@ -6,9 +6,9 @@ static inline int fl_before_$t($T a, $T b, int descending) {
 // The first positions that put the elements along an axis in order, by merging; equal ones keep their order.
 static inline void fl_argsort_$t(const $T *x, int64_t *y, int64_t *work, int64_t outer, int64_t size, int64_t inner,
                                  int64_t wanted, int64_t descending) {
-    for (int64_t i = 0; i < outer * inner; i++) {
+    FL_EACH(i, outer * inner) {
         const $T *at = x + i / inner * size * inner + i % inner;
-        int64_t *from = work, *to = work + size;
+        int64_t *from = FL_OWN(work, 2 * size), *to = from + size;
         for (int64_t j = 0; j < size; j++) from[j] = j;
         for (int64_t width = 1; width < size; width *= 2) {
             for (int64_t start = 0; start < size; start += 2 * width) {

@@ -1,6 +1,6 @@
 static inline void fl_searchsorted_$t(const $T *sorted, const $T *values, int64_t *y, int64_t lanes, int64_t size, int64_t count,
                                       int64_t right) {
-    for (int64_t i = 0; i < lanes * count; i++) {
+    FL_EACH(i, lanes * count) {
         const $T *lane = sorted + i / count * size, value = values[i];
         int64_t low = 0, high = size;
         while (low < high) {

@@ -1,3 +1,3 @@
 static inline void fl_bitcast_$t_$u(const $T *x, $U *y, int64_t count) {
-    memcpy(y, x, sizeof($T) * (size_t)count);
+    FL_COPY_LANES((unsigned char *)y, (const unsigned char *)x, 1, (int64_t)sizeof($T) * count);
 }

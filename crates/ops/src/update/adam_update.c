@@ -5,7 +5,7 @@ static inline void fl_adam_update_$t(const $T *w, const $T *m, const $T *v, cons
     const $T news1 = ($T)(1 - beta1), news2 = ($T)(1 - beta2);
     const $T coupled = decoupled ? 0 : ($T)decay, keep = decoupled ? 1 - lr[0] * ($T)decay : 1;
     FL_IVDEP
-    for (int64_t i = 0; i < count; i++) {
+    FL_EACH(i, count) {
         const $T grad = g[i] + w[i] * coupled;
         const $T mean = m[i] * stays1 + grad * news1, square = v[i] * stays2 + grad * grad * news2;
         const $T divisor = top ? fl_max_$t(top[i], square) : square;

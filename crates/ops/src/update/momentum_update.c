@@ -3,7 +3,7 @@ static inline void fl_momentum_update_$t(const $T *w, const $T *v, const $T *g, 
     const $T stays = ($T)momentum, rate = lr[0], share = part[0];
     const $T coupled = decoupled ? 0 : ($T)decay, keep = decoupled ? 1 - lr[0] * ($T)decay : 1;
     FL_IVDEP
-    for (int64_t i = 0; i < count; i++) {
+    FL_EACH(i, count) {
         const $T grad = g[i] + w[i] * coupled, velocity = v[i] * stays + grad * share;
         to_v[i] = velocity;
         to_w[i] = w[i] * keep - rate * (nesterov ? grad + velocity * stays : velocity);
