@@ -206,7 +206,7 @@ def check_stopped(library: Library, fluvial: str, path: str, folder: str) -> Non
     ends: dict[tuple[str, int], Any] = {}
     for how in ("dp", "zero1"):
         kept = os.path.join(folder, f"stopped-{how}")
-        options = ["--dist", how, "--epochs", "150", "--quiet", "--root", folder, "--every", "5"]
+        options = ["--dist", how, "--epochs", "150", "--quiet", "--root", folder, "--every", "5", "--keep", "10000"]
         words = [fluvial, "run", path, *options, "--checkpoint", kept]
         environment = {**library.environment(), "FLUVIAL_THREADS": "1"}
         started = subprocess.Popen(
@@ -226,6 +226,10 @@ def check_stopped(library: Library, fluvial: str, path: str, folder: str) -> Non
         for world in (2, 3, 1):
             copy = f"{kept}-{world}"
             shutil.copytree(kept, copy)
+            # When the signal comes is chance: runs that are compared go on from the same step.
+            for step in glob.glob(os.path.join(copy, "rank-*", "step-*")) if world != 2 else []:
+                if not step.endswith(f"-{5:012}.safetensors"):
+                    os.remove(step)
             to = f"{copy}.safetensors"
             command = [fluvial, "run", path, *options, "--checkpoint", copy, "--resume", "--save", to]
             done = library.run(world, *command)
@@ -239,7 +243,7 @@ def check_stopped(library: Library, fluvial: str, path: str, folder: str) -> Non
         assert sorted(one) == sorted(other)
         # Three ranks may add up in another order, by which Adam goes other ways in many steps.
         for name in (name for name in one if world == 1 or not name.startswith("adam.")):
-            atol = 0.0 if world == 1 else 0.05
+            atol = 0.0 if world == 1 else 1e-4
             assert np.allclose(one[name].numpy(), other[name].numpy(), atol=atol), (world, name)
     print("  stopped by a signal; goes on with 2, 3 and 1 ranks")
 

@@ -15,9 +15,10 @@ def rows(first, count):
 
 def net(norm=False, dropout=0.0):
     fl.seed(3)
-    parts = [fl.nn.Linear(4, 8, name="first")]
+    # A bias before a norm has no gradient but noise, by which Adam would go.
+    parts = [fl.nn.Linear(4, 8, name="first", bias=norm != "sync")]
     if norm:
-        parts.append(fl.nn.BatchNorm1d(8))
+        parts.append(fl.nn.BatchNorm1d(8, sync=norm == "sync"))
     parts += [fl.nn.Tanh(), fl.nn.Dropout(dropout), fl.nn.Linear(8, 1, name="last")]
     return fl.nn.Sequential(*parts)
 
@@ -303,3 +304,49 @@ def test_scaled_losses_and_accumulation():
     first, second = fl.dist.spawn(run, 2, "program")
     assert same(first, second)
     assert all(np.isfinite(value).all() for value in first)
+
+
+@pytest.mark.parametrize("world", [2, 3])
+@pytest.mark.parametrize("mode", ["lines", "function", "program"])
+def test_batch_norm_over_all_ranks(world, mode):
+    """With the statistics of all ranks, a step of several ranks is one of a process with the whole batch."""
+    def run(world, batch, mode, norm):
+        wrapped = mode != "program" and world > 1
+        return fl.dist.spawn(lambda rank: trained(rank, world, batch, wrapped, mode, norm=norm), world)
+
+    ranks, lines = run(world, 6, mode, "sync"), run(world, 6, "lines", "sync")
+    assert all(same(ranks[0][1], other[1]) for other in ranks)
+    assert same(ranks[0][1], lines[0][1])
+    [alone] = run(1, 6 * world, "lines", "sync")
+    assert near(ranks[0][1], alone[1])
+    assert np.allclose(np.mean([losses for losses, _ in ranks], axis=0), alone[0], atol=1e-5)
+    own = run(world, 6, mode, True)
+    assert not near(ranks[0][1][-3:], own[0][1][-3:]), "each rank's own statistics would give the same"
+
+
+def test_statistics_of_all_ranks():
+    """What a norm gives and keeps is that of the rows of all ranks, however many each has, with gradients through both."""
+    x = np.random.default_rng(0).normal(size=(7, 3, 2)).astype("float32")
+    cuts = [slice(0, 2), slice(2, 7)]
+
+    def ours(rank):
+        layer = fl.nn.BatchNorm1d(3, sync=True)
+        own = fl.tensor(x[cuts[rank]], requires_grad=True)
+        y = layer(own)
+        fl.sum(y * y * y).backward()
+        used = layer.eval()(own)
+        return y.numpy(), own.grad.numpy(), layer.running_mean.numpy(), layer.running_var.numpy(), used.numpy()
+
+    whole = fl.nn.BatchNorm1d(3)
+    leaf = fl.tensor(x, requires_grad=True)
+    y = whole(leaf)
+    fl.sum(y * y * y).backward()
+    for rank, (got, grad, mean, variance, used) in enumerate(fl.dist.spawn(ours, 2)):
+        assert np.allclose(got, y.numpy()[cuts[rank]], atol=1e-5)
+        assert np.allclose(grad, leaf.grad.numpy()[cuts[rank]], atol=1e-4)
+        assert np.allclose(mean, whole.running_mean.numpy(), atol=1e-6)
+        assert np.allclose(variance, whole.running_var.numpy(), atol=1e-6)
+        assert np.allclose(used, whole.eval()(leaf).numpy()[cuts[rank]], atol=1e-5)
+    # Alone it is what it is without.
+    alone = fl.nn.BatchNorm1d(3, sync=True)
+    assert np.allclose(alone(leaf).numpy(), y.numpy(), atol=1e-6)

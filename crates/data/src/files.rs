@@ -158,6 +158,15 @@ pub fn check_place(full: &Path) -> Result<()> {
 
 /// [`write`](fn@write) for a path that was not named by a program. What a link leads to is written there, and the link stays.
 pub fn write_at(full: &Path, contents: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+    write_guarded(full, contents, || Ok(()))
+}
+
+/// [`write_at`] of a file that takes its name only if it still `may`, asked at the last moment.
+pub fn write_guarded(
+    full: &Path,
+    contents: impl FnOnce(&mut dyn Write) -> Result<()>,
+    may: impl FnOnce() -> Result<()>,
+) -> Result<()> {
     let path = full.display().to_string();
     let target = fs::canonicalize(full);
     let full = target.as_deref().unwrap_or(full);
@@ -185,6 +194,7 @@ pub fn write_at(full: &Path, contents: impl FnOnce(&mut dyn Write) -> Result<()>
         contents(&mut file)?;
         file.flush().map_err(named)?;
         file.get_ref().sync_all().map_err(named)?;
+        may()?;
         fs::rename(&draft, full).map_err(named)?;
         sync_folder(parent).map_err(named)
     });

@@ -206,7 +206,13 @@ class BatchNorm(Acted, _BatchNorm):
         name: str | None = None,
     ) -> None:
         super().__init__(
-            num_channels, epsilon, 1.0 - momentum, True, True, param_attr, bias_attr, dtype, name
+            num_channels,
+            epsilon,
+            1.0 - momentum,
+            weight_attr=param_attr,
+            bias_attr=bias_attr,
+            dtype=dtype,
+            name=name,
         )
         self.act = act
 

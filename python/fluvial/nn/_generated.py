@@ -771,6 +771,7 @@ class BatchNorm(Stated):
         momentum: The share of a new batch in the running statistics; with nothing, all batches have the same share.
         affine: Whether there are `weight` and `bias`.
         track_running_stats: Whether running statistics are kept; if not, those of the batch count in use, too.
+        sync: Whether statistics are those of the batches of all ranks (`fl.dist`) together; all of them have to call the layer.
         weight_attr: What is said of the weight.
         bias_attr: What is said of the bias; False leaves it out.
         dtype: The element type of the parameters.
@@ -798,6 +799,7 @@ class BatchNorm(Stated):
         momentum: float | None
         affine: builtins.bool
         track_running_stats: builtins.bool
+        sync: builtins.bool
 
         @overload
         def __init__(
@@ -807,6 +809,7 @@ class BatchNorm(Stated):
             momentum: float | None = 0.1,
             affine: builtins.bool = True,
             track_running_stats: builtins.bool = True,
+            sync: builtins.bool = False,
             weight_attr: AttrLike = None,
             bias_attr: AttrLike = None,
             dtype: DTypeLike = "float32",
@@ -820,6 +823,7 @@ class BatchNorm(Stated):
             momentum: float | None = 0.1,
             affine: builtins.bool = True,
             track_running_stats: builtins.bool = True,
+            sync: builtins.bool = False,
             weight_attr: AttrLike = None,
             bias_attr: AttrLike = None,
             dtype: DTypeLike = "float32",
@@ -839,6 +843,7 @@ class BatchNorm1d(BatchNorm):
         momentum: The share of a new batch in the running statistics; with nothing, all batches have the same share.
         affine: Whether there are `weight` and `bias`.
         track_running_stats: Whether running statistics are kept; if not, those of the batch count in use, too.
+        sync: Whether statistics are those of the batches of all ranks (`fl.dist`) together; all of them have to call the layer.
         weight_attr: What is said of the weight.
         bias_attr: What is said of the bias; False leaves it out.
         dtype: The element type of the parameters.
@@ -859,6 +864,7 @@ class BatchNorm1d(BatchNorm):
         momentum: float | None
         affine: builtins.bool
         track_running_stats: builtins.bool
+        sync: builtins.bool
 
         @overload
         def __init__(
@@ -868,6 +874,7 @@ class BatchNorm1d(BatchNorm):
             momentum: float | None = 0.1,
             affine: builtins.bool = True,
             track_running_stats: builtins.bool = True,
+            sync: builtins.bool = False,
             weight_attr: AttrLike = None,
             bias_attr: AttrLike = None,
             dtype: DTypeLike = "float32",
@@ -881,6 +888,7 @@ class BatchNorm1d(BatchNorm):
             momentum: float | None = 0.1,
             affine: builtins.bool = True,
             track_running_stats: builtins.bool = True,
+            sync: builtins.bool = False,
             weight_attr: AttrLike = None,
             bias_attr: AttrLike = None,
             dtype: DTypeLike = "float32",
@@ -903,6 +911,7 @@ class BatchNorm2d(BatchNorm):
         momentum: The share of a new batch in the running statistics; with nothing, all batches have the same share.
         affine: Whether there are `weight` and `bias`.
         track_running_stats: Whether running statistics are kept; if not, those of the batch count in use, too.
+        sync: Whether statistics are those of the batches of all ranks (`fl.dist`) together; all of them have to call the layer.
         weight_attr: What is said of the weight.
         bias_attr: What is said of the bias; False leaves it out.
         dtype: The element type of the parameters.
@@ -923,6 +932,7 @@ class BatchNorm2d(BatchNorm):
         momentum: float | None
         affine: builtins.bool
         track_running_stats: builtins.bool
+        sync: builtins.bool
 
         @overload
         def __init__(
@@ -932,6 +942,7 @@ class BatchNorm2d(BatchNorm):
             momentum: float | None = 0.1,
             affine: builtins.bool = True,
             track_running_stats: builtins.bool = True,
+            sync: builtins.bool = False,
             weight_attr: AttrLike = None,
             bias_attr: AttrLike = None,
             dtype: DTypeLike = "float32",
@@ -945,6 +956,7 @@ class BatchNorm2d(BatchNorm):
             momentum: float | None = 0.1,
             affine: builtins.bool = True,
             track_running_stats: builtins.bool = True,
+            sync: builtins.bool = False,
             weight_attr: AttrLike = None,
             bias_attr: AttrLike = None,
             dtype: DTypeLike = "float32",
@@ -967,6 +979,7 @@ class BatchNorm3d(BatchNorm):
         momentum: The share of a new batch in the running statistics; with nothing, all batches have the same share.
         affine: Whether there are `weight` and `bias`.
         track_running_stats: Whether running statistics are kept; if not, those of the batch count in use, too.
+        sync: Whether statistics are those of the batches of all ranks (`fl.dist`) together; all of them have to call the layer.
         weight_attr: What is said of the weight.
         bias_attr: What is said of the bias; False leaves it out.
         dtype: The element type of the parameters.
@@ -987,6 +1000,7 @@ class BatchNorm3d(BatchNorm):
         momentum: float | None
         affine: builtins.bool
         track_running_stats: builtins.bool
+        sync: builtins.bool
 
         @overload
         def __init__(
@@ -996,6 +1010,7 @@ class BatchNorm3d(BatchNorm):
             momentum: float | None = 0.1,
             affine: builtins.bool = True,
             track_running_stats: builtins.bool = True,
+            sync: builtins.bool = False,
             weight_attr: AttrLike = None,
             bias_attr: AttrLike = None,
             dtype: DTypeLike = "float32",
@@ -1009,6 +1024,7 @@ class BatchNorm3d(BatchNorm):
             momentum: float | None = 0.1,
             affine: builtins.bool = True,
             track_running_stats: builtins.bool = True,
+            sync: builtins.bool = False,
             weight_attr: AttrLike = None,
             bias_attr: AttrLike = None,
             dtype: DTypeLike = "float32",

@@ -20,7 +20,7 @@ _BUCKET = 25 << 20
 class DataParallel(Layer):
     """A layer that all ranks have (`fl.dist`), each of which is given a part of the batch: gradients of its parameters are the
     means of those of all ranks, and all ranks stay equal to the bit. Parameters and buffers begin as those of rank 0. The
-    statistics of batch norms are averaged, too; each rank drops other values. Other buffers stay each rank's own.
+    statistics of batch norms are averaged, too (those of `sync=True` are the same anyway); each rank drops other values. Other buffers stay each rank's own.
 
     It works line by line and in `fl.function`; with one rank it is the layer itself. Its results are those of
     `fl.dist.transpile`. A loss should be a mean over the rank's part of the batch.
@@ -75,7 +75,7 @@ class DataParallel(Layer):
 
     def _average_statistics(self) -> None:
         for layer in self.module.modules():
-            if isinstance(layer, BatchNorm):
+            if isinstance(layer, BatchNorm) and not layer.sync:
                 for _, buffer in layer.named_buffers(recurse=False):
                     if buffer.is_floating_point() or buffer.is_complex():
                         buffer.set(_core.all_reduce(buffer.detach(), "mean"))

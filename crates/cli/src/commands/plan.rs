@@ -60,10 +60,7 @@ impl Plan {
             let planned = Planned { program: &program, outputs: &outputs, inputs: &inputs };
             return self.ranks.plan(how, &planned, out);
         }
-        if let Some(option) = self.ranks.spread.given() {
-            let what = format!("`{option}` says how a program is spread over ranks");
-            return Err(usage(what, "say `--dist`, too, or leave it out"));
-        }
+        self.ranks.spread.check_unused()?;
         let options = Options { memory_limit: self.memory_limit, ..Options::default() };
         let executor = Executor::with(&program, &outputs, State::new(), &options)?;
         let report = executor.report(&inputs)?;

@@ -131,10 +131,7 @@ impl Run {
         }
         let alone = || self.alone(out, &self.checkpoints, None);
         let Some(strategy) = &self.dist else {
-            if let Some(option) = self.spread.given() {
-                let what = format!("`{option}` says how a program is spread over ranks");
-                return Err(usage(what, "say `--dist`, too, or leave it out"));
-            }
+            self.spread.check_unused()?;
             return fluvial::core::tasks::with_schedule(self.deterministic, alone);
         };
         let ranks = Ranks::join()?;

@@ -30,10 +30,16 @@ pub struct SpreadArgs {
 }
 
 impl SpreadArgs {
-    /// The options that are given: without `--dist` they mean nothing.
-    pub fn given(&self) -> Option<&'static str> {
+    /// An error if anything is said: without `--dist` it means nothing.
+    pub fn check_unused(&self) -> Outcome<()> {
         let servers = self.servers.map(|_| "--servers");
-        servers.or(self.bucket_mb.map(|_| "--bucket-mb"))
+        match servers.or(self.bucket_mb.map(|_| "--bucket-mb")) {
+            Some(option) => {
+                let what = format!("`{option}` says how a program is spread over ranks");
+                Err(usage(what, "say `--dist`, too, or leave it out"))
+            }
+            None => Ok(()),
+        }
     }
 
     fn options(&self, strategy: Strategy, world: Option<usize>) -> Distribution {

@@ -87,11 +87,12 @@ impl<'a> Due<'a> {
         }
         let (step, time) = self.last.get();
         let now = self.step.get();
-        let by_steps = match self.checkpoints.together {
+        let is_rank = self.checkpoints.together.is_some() || !self.checkpoints.at_stop;
+        let by_steps = self.checkpoints.steps.is_some_and(|n| match is_rank {
             // One that could not be written shall not put a rank out of step with the others.
-            Some(_) => self.checkpoints.steps.is_some_and(|n| now.is_multiple_of(n)),
-            None => self.checkpoints.steps.is_some_and(|n| now >= step + n),
-        };
+            true => now.is_multiple_of(n),
+            false => now >= step + n,
+        });
         let by_time = self.checkpoints.time.is_some_and(|most| time.elapsed() >= most);
         let waits = self.has_failed.get() && time.elapsed() < PATIENCE;
         (by_steps || by_time) && now > step && !waits

@@ -52,8 +52,17 @@ pub(super) fn io(path: &Path, error: std::io::Error) -> Error {
 impl Checkpoint {
     /// Writes it, whole or not at all.
     pub fn write(&self, path: &Path) -> Result<()> {
+        self.write_guarded(path, || Ok(()))
+    }
+
+    /// [`write`](Checkpoint::write), unless `may` says, when all is written but the name, that it may not be there.
+    pub(super) fn write_guarded(
+        &self,
+        path: &Path,
+        may: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
         let shown = path.display().to_string();
-        files::write_at(path, |to| self.write_to(to, &shown))
+        files::write_guarded(path, |to| self.write_to(to, &shown), may)
     }
 
     /// Its bytes, as they stand in a file.

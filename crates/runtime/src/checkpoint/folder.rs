@@ -179,10 +179,10 @@ impl Checkpoints {
     /// the step that is `common` to all ranks stays.
     pub(super) fn write(&self, checkpoint: &Checkpoint, common: Option<u64>) -> Result<PathBuf> {
         let path = self.folder.join(format!("step-{:012}.safetensors", checkpoint.step));
-        if let Some(may) = &self.guard {
-            may()?;
-        }
-        checkpoint.write(&path)?;
+        let may = || self.guard.as_ref().map_or(Ok(()), |may| may());
+        may()?;
+        // Who slept while it wrote may be late.
+        checkpoint.write_guarded(&path, may)?;
         let all = self.list()?;
         if all.len() <= self.keep {
             return Ok(path);

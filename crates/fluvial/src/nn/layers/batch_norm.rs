@@ -1,7 +1,10 @@
 //! Batch normalisation, with running statistics as state.
 
-use fluvial_core::{DType, Dim, Error, Mode, Result, Var, mode, no_grad};
-use fluvial_ops::{batch_norm, batch_norm_train, by_phase, cast, dim_size};
+use fluvial_core::{DType, Dim, Error, Mode, Result, Type, Var, mode, no_grad};
+use fluvial_ops::ranks::{Across, all_reduce, all_reduce_all};
+use fluvial_ops::{
+    batch_norm, batch_norm_train, by_phase, cast, dim_size, div, maximum, reshape, square, sub, sum,
+};
 
 use crate::init::Initializer;
 use crate::nn::stated::{Call, Part, Parts, Statement, Value, layer};
@@ -56,6 +59,8 @@ layer! {
         affine: bool = true,
         /// Whether running statistics are kept; if not, those of the batch count in use, too.
         track_running_stats: bool = true,
+        /// Whether statistics are those of the batches of all ranks (`fl.dist`) together; all of them have to call the layer.
+        sync: bool = false,
     }
     new(at, channels)
     attrs(weight_attr, bias_attr)
@@ -94,8 +99,15 @@ impl<const N: usize> Statement for BatchNormSpec<N> {
         }
         let (weight, bias) = (with.optional("weight")?, with.optional("bias")?);
         let (weight, bias) = (weight.as_ref(), bias.as_ref());
+        let trained = || -> Result<Trained> {
+            if self.sync {
+                return self.of_all_ranks(x, weight, bias);
+            }
+            let (y, mean, variance) = batch_norm_train(x, weight, bias, self.eps)?;
+            Ok(Trained { y, mean, variance, count: None })
+        };
         if !self.track_running_stats {
-            return Ok(batch_norm_train(x, weight, bias, self.eps)?.0.into());
+            return Ok(trained()?.y.into());
         }
         let running = Running {
             mean: with.needed("running_mean")?,
@@ -106,18 +118,52 @@ impl<const N: usize> Statement for BatchNormSpec<N> {
             let (mean, variance) = (running.mean.get()?, running.variance.get()?);
             return Ok(batch_norm(x, &mean, &variance, weight, bias, self.eps)?.into());
         }
-        let (trained, mean, variance) = batch_norm_train(x, weight, bias, self.eps)?;
+        let trained = trained()?;
         let (shift, scale) = (running.mean.get()?, running.variance.get()?);
-        let others = ty.dims().iter().enumerate().filter(|&(axis, _)| axis != 1);
-        let count = others.map(|(_, dim)| *dim).try_fold(Dim::size(1), Dim::mul)?;
-        running.update(self.momentum, &mean, &variance, count)?;
+        running.update(self.momentum, &trained, elements(&ty)?)?;
         if mode() == Mode::Imperative {
-            return Ok(trained.into());
+            return Ok(trained.y.into());
         }
-        let shift = cast_to(&shift, mean.dtype())?;
-        let scale = cast_to(&scale, variance.dtype())?;
+        let shift = cast_to(&shift, trained.mean.dtype())?;
+        let scale = cast_to(&scale, trained.variance.dtype())?;
         let used = batch_norm(x, &shift, &scale, weight, bias, self.eps)?;
-        Ok(by_phase(&trained, &used)?.into())
+        Ok(by_phase(&trained.y, &used)?.into())
+    }
+}
+
+/// What a batch gives in training.
+struct Trained {
+    y: Var,
+    mean: Var,
+    variance: Var,
+    /// How many elements of each channel there were, if not as many as this rank has.
+    count: Option<Var>,
+}
+
+/// How many elements a channel has.
+fn elements(ty: &Type) -> Result<Dim> {
+    let others = ty.dims().iter().enumerate().filter(|&(axis, _)| axis != 1);
+    others.map(|(_, dim)| *dim).try_fold(Dim::size(1), Dim::mul)
+}
+
+impl<const N: usize> BatchNormSpec<N> {
+    /// By the mean and the variance of what all ranks have, however much each of them does.
+    fn of_all_ranks(&self, x: &Var, weight: Option<&Var>, bias: Option<&Var>) -> Result<Trained> {
+        let ty = x.clone().check()?.ty();
+        let narrow = matches!(ty.dtype(), DType::F16 | DType::BF16);
+        let wide = if narrow { cast(x, DType::F32)? } else { x.clone() };
+        let dtype = wide.dtype();
+        let axes: Vec<i64> = (0..ty.rank() as i64).filter(|&axis| axis != 1).collect();
+        let own = dim_size(elements(&ty)?, dtype)?;
+        let sums = all_reduce_all(&[&sum(&wide, &axes, false)?, &own], Across::Sum)?;
+        let mean = div(&sums[0], &sums[1])?;
+        let mut sizes = vec![Dim::size(1); ty.rank()];
+        sizes[1] = ty.dim(1);
+        let centred = sub(&wide, &reshape(&mean, &sizes)?)?;
+        let squares = sum(&square(&centred)?, &axes, false)?;
+        let variance = div(&all_reduce(&squares, Across::Sum)?, &sums[1])?;
+        let y = batch_norm(x, &mean, &variance, weight, bias, self.eps)?;
+        Ok(Trained { y, mean, variance, count: Some(cast(&sums[1], DType::F64)?) })
     }
 }
 
@@ -129,8 +175,8 @@ struct Running<'a> {
 }
 
 impl Running<'_> {
-    /// Takes the statistics of a batch of so many elements per channel into account.
-    fn update(&self, momentum: Option<f64>, mean: &Var, variance: &Var, count: Dim) -> Result<()> {
+    /// Takes the statistics of a batch into account, of which this rank has so many elements per channel.
+    fn update(&self, momentum: Option<f64>, batch: &Trained, own: Dim) -> Result<()> {
         let _no_grad = no_grad();
         let batches = (self.batches.get()? + 1.0).check()?;
         self.batches.set(&batches)?;
@@ -140,8 +186,15 @@ impl Running<'_> {
             None => 1.0 / cast(&batches, DType::F64)?,
         };
         let share = cast(&share, dtype)?;
-        let count = dim_size(count, DType::F64)?;
-        let unbiased = cast(&(&count / (&count - 1.0)), dtype)?;
+        let Trained { mean, variance, .. } = batch;
+        let unbiased = match &batch.count {
+            // All ranks together may have one element, whose variance is zero.
+            Some(count) => cast(&div(count, &maximum(&(count - 1.0), &Var::scalar(1.0))?)?, dtype)?,
+            None => {
+                let count = dim_size(own, DType::F64)?;
+                cast(&(&count / (&count - 1.0)), dtype)?
+            }
+        };
         let blend = |state: &Part, new: Var| {
             let old = state.get()?;
             state.set(&(&old + (new - &old) * &share))

@@ -697,6 +697,13 @@ impl BatchNorm {
         self.with(|options| options.track_running_stats = false)
     }
 
+    /// Whether statistics are those of the batches of all ranks (`fl.dist`) together; all of them
+    /// have to call the layer.
+    #[must_use]
+    pub fn sync(self) -> BatchNorm {
+        self.with(|options| options.sync = true)
+    }
+
     /// Says something of the weight, or of all of that kind.
     #[must_use]
     pub fn weight_attr(self, attr: impl Into<ParamAttr>) -> BatchNorm {
@@ -739,6 +746,13 @@ impl BatchNorm1d {
     #[must_use]
     pub fn no_track_running_stats(self) -> BatchNorm1d {
         self.with(|options| options.track_running_stats = false)
+    }
+
+    /// Whether statistics are those of the batches of all ranks (`fl.dist`) together; all of them
+    /// have to call the layer.
+    #[must_use]
+    pub fn sync(self) -> BatchNorm1d {
+        self.with(|options| options.sync = true)
     }
 
     /// Says something of the weight, or of all of that kind.
@@ -785,6 +799,13 @@ impl BatchNorm2d {
         self.with(|options| options.track_running_stats = false)
     }
 
+    /// Whether statistics are those of the batches of all ranks (`fl.dist`) together; all of them
+    /// have to call the layer.
+    #[must_use]
+    pub fn sync(self) -> BatchNorm2d {
+        self.with(|options| options.sync = true)
+    }
+
     /// Says something of the weight, or of all of that kind.
     #[must_use]
     pub fn weight_attr(self, attr: impl Into<ParamAttr>) -> BatchNorm2d {
@@ -827,6 +848,13 @@ impl BatchNorm3d {
     #[must_use]
     pub fn no_track_running_stats(self) -> BatchNorm3d {
         self.with(|options| options.track_running_stats = false)
+    }
+
+    /// Whether statistics are those of the batches of all ranks (`fl.dist`) together; all of them
+    /// have to call the layer.
+    #[must_use]
+    pub fn sync(self) -> BatchNorm3d {
+        self.with(|options| options.sync = true)
     }
 
     /// Says something of the weight, or of all of that kind.
