@@ -124,8 +124,9 @@ test-export: ## export 1,000 random programs to C, compile them with gcc and com
 test-export-rust: .venv/ready ## export models as crates of Rust, build them and compare, with the package that test-python has installed (15 min)
 	PYTHONPATH=$(TARGET)/python .venv/bin/python python/tests/export_rust.py $(TARGET)/export_rust
 
-test-tasks: ## random programs of tasks and channels, freely and by schedules (10000 seeds)
+test-tasks: ## random programs of tasks and channels, freely and by schedules (10000 seeds), small ones in all ways
 	FLUVIAL_TASK_SEEDS=10000 cargo nextest run --workspace --exclude fluvial-py --test random_tasks
+	FLUVIAL_TASK_SEEDS=1000 cargo nextest run --workspace --exclude fluvial-py --test all_schedules
 
 # SEEDS and KINDS choose what is run: make test-random KINDS=c SEEDS=0:20000.
 SEEDS ?= 0:4000
