@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         stft,
     )
     from ._select import Select
+    from ._shared import Shared, shared
     from ._tasks import (
         Channel,
         Go,
@@ -188,6 +189,8 @@ _LAZY = {
     "parallel_for": "._parallel",
     "Channel": "._tasks",
     "Select": "._select",
+    "Shared": "._shared",
+    "shared": "._shared",
     "Go": "._tasks",
     "Task": "._tasks",
     "channel_close": "._tasks",
@@ -332,7 +335,9 @@ __all__ = [
     "Channel",
     "Go",
     "Select",
+    "Shared",
     "Task",
+    "shared",
     "channel_close",
     "channel_recv",
     "channel_send",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 from . import _core, _phase
 from ._fault import fault
 from ._tree import is_array, is_tensor
@@ -14,6 +16,35 @@ if TYPE_CHECKING:
     from .nn import Layer
 
 
+class _Layers:
+    """Layers that have other tensors for a while, each for one thread: others that want the same wait."""
+
+    def __init__(self) -> None:
+        self.changed = threading.Condition()
+        #: By the identity of a layer: the thread, and how many of its calls.
+        self.used: dict[int, list[int]] = {}
+
+    def take(self, layers: list[Any]) -> None:
+        me = threading.get_ident()
+        with self.changed:
+            while any(self.used.get(id(layer), (me,))[0] != me for layer in layers):
+                self.changed.wait()
+            for layer in layers:
+                self.used.setdefault(id(layer), [me, 0])[1] += 1
+
+    def give_back(self, layers: list[Any]) -> None:
+        with self.changed:
+            for layer in layers:
+                count = self.used[id(layer)]
+                count[1] -= 1
+                if not count[1]:
+                    del self.used[id(layer)]
+            self.changed.notify_all()
+
+
+_LAYERS = _Layers()
+
+
 def functional_call(
     layer: Layer, params: Mapping[str, Any], args: Any = (), options: Mapping[str, Any] | None = None
 ) -> Any:
@@ -24,6 +55,8 @@ def functional_call(
         params: Tensors by the names that `named_parameters` and `named_buffers` give. What is not among them is the layer's own.
         args: The inputs of the layer: a tuple of them, or one.
         options: Inputs by name.
+
+    Threads that call the same layer in this way wait for one another; a thread must not call the layer itself meanwhile.
 
     Example:
         >>> layer = fl.nn.Linear(2, 1)
@@ -40,6 +73,17 @@ def functional_call(
     if not isinstance(layer, Layer):
         raise fault(TypeError, f"`functional_call` takes a layer, not {type(layer).__name__}")
     args = args if isinstance(args, (tuple, list)) else (args,)
+    layers = [below for _, below in _state_dict.walk(layer)]
+    _LAYERS.take(layers)
+    try:
+        return _with(layer, params, args, options or {})
+    finally:
+        _LAYERS.give_back(layers)
+
+
+def _with(layer: Layer, params: Mapping[str, Any], args: Any, options: Mapping[str, Any]) -> Any:
+    from .nn import _state_dict
+
     places: dict[str, list[tuple[dict[str, Any], str]]] = {}
     of_entry: dict[int, list[tuple[dict[str, Any], str]]] = {}
     for prefix, below in _state_dict.walk(layer):
@@ -65,7 +109,7 @@ def functional_call(
             for among, own in places[name]:
                 changed.append((among, own, among[own]))
                 among[own] = value
-        return layer(*args, **(options or {}))
+        return layer(*args, **options)
     finally:
         for among, own, before in reversed(changed):
             among[own] = before

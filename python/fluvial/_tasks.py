@@ -84,7 +84,7 @@ def make_channel(type: Any = "f32[]", capacity: int = 0) -> Channel:
         >>> [x.item() for x in ch]
         [1.0]
     """
-    _listen()
+    listen()
     if not isinstance(capacity, int) or isinstance(capacity, bool) or capacity < 0:
         raise fault(ValueError, f"a channel cannot hold {capacity!r} values", "give a number of 0 or more")
     return Channel(_core.make_channel(type, capacity))
@@ -101,7 +101,7 @@ def timeout(seconds: float) -> Channel:
         >>> fl.channel_select((fl.channel_recv, ch), (fl.channel_recv, fl.timeout(0.01)))[0]
         1
     """
-    _listen()
+    listen()
     after = seconds if is_tensor(seconds) else _core.tensor(float(seconds), "float64")
     return Channel(_core.channel_timer(_core.cast(after, "float64")))
 
@@ -183,7 +183,7 @@ def channel_select(*cases: tuple, default: bool = False) -> tuple[Any, Any, Any]
         >>> a.recv()[0].item()
         2.0
     """
-    _listen()
+    listen()
     given: list[tuple[Tensor, Tensor | None]] = []
     for case in cases:
         verb, *rest = case if isinstance(case, tuple) and case else (None,)
@@ -262,7 +262,7 @@ def go(function: Callable[..., Any], *args: Any, **options: Any) -> Task:
 def _thread(function: Callable[..., Any], args: tuple, options: dict[str, Any]) -> Task:
     import threading
 
-    _listen()
+    listen()
     task = _core.LineTask()
     outcome: list[Any] = []
     done = _core.make_channel("bool[]", 1)
@@ -293,6 +293,7 @@ def _thread(function: Callable[..., Any], args: tuple, options: dict[str, Any]) 
             except BaseException:
                 if not outcome or outcome[-1][1] is None:
                     raise
+        task.settle()
         result, error = outcome[-1]
         if error is not None:
             _told(done)
@@ -349,7 +350,7 @@ class Go:
 _is_listening = False
 
 
-def _listen() -> None:
+def listen() -> None:
     """Has deadlocks and tasks that are left told in Python's ways."""
     global _is_listening
     if _is_listening:

@@ -11,6 +11,7 @@ use crate::scope::{self, Mode};
 use crate::state;
 use crate::step;
 use crate::tape::{Hook, HookHandle, Leaf, lock};
+use crate::tasks;
 use crate::trace;
 use crate::value::Value;
 use crate::var::Var;
@@ -212,6 +213,7 @@ impl Cell {
         if let Some(var) = &held.var {
             check_type(&self.label(), &var.ty(), &value.ty())?;
         }
+        tasks::before_assign(self)?;
         step::changing(self, || held.var.clone());
         let old = held.set(value);
         drop(held);
@@ -298,6 +300,7 @@ impl Cell {
         if ty.is_list() {
             return Err(Error::state(format!("state `{label}` is a list, not a tensor")));
         }
+        tasks::before_assign(self)?;
         step::changing(self, || held.var.clone());
         let mut tensor = held.take_tensor()?;
         let _whole = interrupt::hear(false);
@@ -368,6 +371,7 @@ impl Cell {
     }
 
     fn read_now(&self) -> Result<Var> {
+        tasks::before_read(self)?;
         let var = self.get().ok_or_else(|| state::unknown(&self.label()))?;
         Ok(if scope::is_recording() { var } else { var.untracked() })
     }
@@ -411,6 +415,7 @@ pub(crate) fn update_cells<R>(
     let mut shared: Vec<Var> = Vec::new();
     let mut all: Vec<_> = order.iter().map(|&i| (i, cells[i].hold())).collect();
     all.sort_unstable_by_key(|(i, _)| *i);
+    cells.iter().try_for_each(tasks::before_assign)?;
     for (i, held) in &all {
         step::changing(&cells[*i], || held.var.clone());
         match &held.var {

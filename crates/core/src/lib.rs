@@ -111,9 +111,9 @@ pub use tasks::{Channel, World};
 pub use trace::{
     Closed, FaultHook, FreedBy, Gradients, LeafHooks, Runs, Traced, abort_block, begin_block,
     building_states, close, end_block, follows_lines, free_block, freed_behind, grad_of_run,
-    hold_states, inputs_are_said, is_reached, known_value, leaf_input, new_symbols, note_value,
-    on_fault, outline, release_states, same_value, trace_block, trace_block_at, tracked_input,
-    visit_calls_from,
+    hold_cell, hold_states, inputs_are_said, is_reached, known_value, leaf_input, new_symbols,
+    note_value, on_fault, outline, release_cell, release_states, same_value, trace_block,
+    trace_block_at, tracked_input, visit_calls_from,
 };
 pub use update::{Place, update_in_place};
 pub use value::{List, Value};

@@ -10,6 +10,7 @@ use fluvial::ops::tasks::{
     ChannelClose, ChannelRecv, ChannelSelect, ChannelSend, ChannelTimer, Go, MakeChannel,
 };
 use fluvial::prelude::*;
+use fluvial::runtime::{Checkpoint, Outcome};
 
 /// The number of threads and who is told of tasks that are left are one for the process.
 static TURN: Mutex<()> = Mutex::new(());
@@ -454,8 +455,80 @@ fn a_run_with_tasks_is_not_suspended_or_watched_silently() -> Result<()> {
     let program = squares(0)?;
     let executor = Executor::new(&program, State::new())?;
     let error = executor.call().until(&|_| true).start().map(drop).unwrap_err();
-    assert!(error.to_string().contains("cannot be suspended"), "{error}");
+    assert!(error.to_string().contains("other tasks under way"), "{error}");
     let error = executor.call().observe(&fluvial::runtime::Profiler::default()).run().unwrap_err();
     assert!(error.to_string().contains("watched"), "{error}");
+    Ok(())
+}
+
+/// Tasks come and go within the trips of a loop; channels are there before and after. What is chosen is random.
+fn in_trips() -> Result<Program> {
+    Program::build(&[], |_| {
+        let a = MakeChannel::of(&Type::parse("f64[n]")?, 8)?;
+        let b = MakeChannel::of(&Type::scalar(DType::F64), 64)?;
+        ChannelSend::to(&a, &Var::of(&[1.0, 2.0, 3.0], &[3])?)?;
+        let closed = MakeChannel::of(&Type::scalar(DType::F64), 2)?;
+        ChannelSend::to(&closed, &Var::scalar(5.0))?;
+        ChannelClose::of(&closed)?;
+        let before = Go::start(|| Ok(vec![Var::scalar(0.5)]))?;
+        before.wait()?;
+        let out = while_loop(
+            &[&Var::scalar(0i64), &Var::scalar(0.0)],
+            |c| lt(&c[0], &Var::scalar(12i64)),
+            |c| {
+                let task = Go::start(|| {
+                    ChannelSend::to(&b, &cast(&c[0], DType::F64)?)?;
+                    Ok(vec![&c[1] * 1.0])
+                })?;
+                let done = task.wait()?[0].clone();
+                ChannelSend::to(&b, &(&done + 100.0))?;
+                let chosen = ChannelSelect::of(&[(&b, None), (&closed, None)], false)?;
+                let of_b = eq(&chosen.case, &Var::scalar(0i64))?;
+                let other = match (&chosen.received[0], &chosen.received[1]) {
+                    (Some((x, _)), Some((y, _))) => where_(&of_b, x, y)?,
+                    _ => unreachable!(),
+                };
+                let drained = ChannelSelect::of(&[(&b, None)], true)?;
+                let rest = drained.received[0].as_ref().map(|(x, _)| x.clone()).unwrap();
+                Ok(vec![&c[0] + 1.0, &c[1] * 1.5 + &other * 0.25 + &rest])
+            },
+        )?;
+        let (first, _) = ChannelRecv::from(&a)?;
+        let kept = before.wait()?[0].clone();
+        Ok(vec![out[1].clone(), first, kept])
+    })
+}
+
+#[test]
+fn a_run_whose_tasks_have_ended_is_suspended_with_its_channels() -> Result<()> {
+    let program = in_trips()?;
+    let bits = |found: &[Tensor]| found.iter().flat_map(Tensor::to_f64s).collect::<Vec<_>>();
+    for seed in [3, 4, 5] {
+        let whole = with_schedule(Some(seed), || Executor::new(&program, State::new())?.run(&[]))?;
+        for every in 1..6 {
+            let found = with_schedule(Some(seed), || -> Result<Vec<Tensor>> {
+                let trips = std::cell::Cell::new(0);
+                let wanted = |_: &fluvial::runtime::Trip<'_>| {
+                    trips.set(trips.get() + 1);
+                    trips.get() % every == 0
+                };
+                let state = State::new();
+                let executor = Executor::new(&program, state.clone())?;
+                let mut outcome = executor.call().until(&wanted).start()?;
+                loop {
+                    let suspension = match outcome {
+                        Outcome::Done(found) => return Ok(found),
+                        Outcome::Suspended(suspension) => suspension,
+                    };
+                    // By a file, as after the end of the process.
+                    let bytes = Checkpoint::of(1, Vec::new(), suspension).to_bytes()?;
+                    let (_, _, suspension) = Checkpoint::from_bytes(&bytes)?.into_parts();
+                    let executor = Executor::new(&program, state.clone())?;
+                    outcome = executor.call().resume(suspension).until(&wanted).start()?;
+                }
+            })?;
+            assert_eq!(bits(&found), bits(&whole), "seed {seed}, every {every}");
+        }
+    }
     Ok(())
 }

@@ -1,9 +1,7 @@
 //! Parallel loops, tasks and channels.
 
-use std::sync::Arc;
-
-use fluvial::core::tasks::{self, World};
-use fluvial::core::{self, Dim, Loc, Var, at};
+use fluvial::core::tasks::{self, Announced, World};
+use fluvial::core::{self, Cell, Dim, Loc, Var, at};
 use fluvial::kernels::threads;
 use fluvial::ops;
 use fluvial::ops::control::{ParallelFor, Reduce, Trips};
@@ -16,6 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::blocks::{self, Block};
+use crate::parameter::Parameter;
 use crate::tensor::Tensor;
 use crate::types::TypeArg;
 use crate::{call, errors, interrupt, lines};
@@ -211,8 +210,7 @@ fn end_task(py: Python<'_>, results: Vec<Bound<'_, PyAny>>) -> PyResult<ProgramT
 #[pyclass(frozen, module = "fluvial._core")]
 pub struct LineTask {
     started: Loc,
-    number: u64,
-    world: Arc<World>,
+    task: Announced,
     /// The random stream of its own.
     stream: Var,
 }
@@ -224,9 +222,13 @@ impl LineTask {
     fn new(py: Python<'_>) -> PyResult<LineTask> {
         let started = lines::here(py);
         let stream = call::run_attached(py, Go::stream)?;
-        let world = World::current();
-        let number = tasks::announce(started, &world);
-        Ok(LineTask { started, number, world, stream })
+        let task = Announced::new(started, World::current());
+        Ok(LineTask { started, task, stream })
+    }
+
+    /// Says that it was waited for: what it has assigned may be assigned again.
+    fn settle(&self) {
+        tasks::settle(&self.task);
     }
 
     /// Runs a function as this task, in the thread that calls it. What it raises ends all waiting.
@@ -236,16 +238,47 @@ impl LineTask {
         function: &Bound<'_, PyAny>,
         args: &Bound<'_, PyTuple>,
     ) -> PyResult<Py<PyAny>> {
-        let entered = tasks::take_part(self.number, &self.world);
+        let entered = tasks::take_part(&self.task);
         let drawing = Drawing::from_stream(self.stream.clone());
         let result = function.call1(args);
         if let Err(exception) = &result {
             let error = errors::callback(exception.clone_ref(py));
-            self.world.end(error.note(format!("in the task started at {}", self.started)));
+            self.task.world().end(error.note(format!("in the task started at {}", self.started)));
         }
         drop(drawing);
         drop(entered);
         result.map(Bound::unbind)
+    }
+}
+
+/// Says that tasks share parameters: nobody else may read or assign them until `end_sharing`.
+#[pyfunction]
+fn begin_sharing(py: Python<'_>, states: Vec<Bound<'_, Parameter>>) -> PyResult<()> {
+    let cells: Vec<Cell> = states.iter().map(|state| state.get().inner.cell()).collect();
+    let loc = lines::here(py);
+    call::run_attached(py, || {
+        let _line = at(loc);
+        for (i, cell) in cells.iter().enumerate() {
+            let held = match core::mode() {
+                core::Mode::Imperative => tasks::share(&cell.here()),
+                core::Mode::Building => core::hold_cell(cell),
+            };
+            held.inspect_err(|_| cells[..i].iter().for_each(no_longer_shared))?;
+        }
+        Ok(())
+    })
+}
+
+/// Ends what `begin_sharing` began.
+#[pyfunction]
+fn end_sharing(states: Vec<Bound<'_, Parameter>>) {
+    states.iter().for_each(|state| no_longer_shared(&state.get().inner.cell()));
+}
+
+fn no_longer_shared(cell: &Cell) {
+    match core::mode() {
+        core::Mode::Imperative => tasks::unshare(&cell.here()),
+        core::Mode::Building => core::release_cell(cell),
     }
 }
 
@@ -312,6 +345,8 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<ProgramTask>()?;
     module.add_class::<LineTask>()?;
     module.add_class::<Stream>()?;
+    module.add_function(wrap_pyfunction!(begin_sharing, module)?)?;
+    module.add_function(wrap_pyfunction!(end_sharing, module)?)?;
     module.add_function(wrap_pyfunction!(next_stream, module)?)?;
     module.add_function(wrap_pyfunction!(run_trip, module)?)?;
     module.add_function(wrap_pyfunction!(get_num_threads, module)?)?;

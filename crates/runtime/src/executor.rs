@@ -354,15 +354,18 @@ impl Executor {
         let _scope = (imperative(), no_grad(), state.enter());
         let _turn = self.turn()?;
         let pause = Pause::new(Some(wanted), suspension).may_attach(may_attach);
-        let done = self.to_the_end(|| match observer {
-            Some(observer) => {
-                go(plan, inputs, Run { state, observer, pause: &pause, depth: 0, readers: 0 })
+        let done = self.to_the_end(|| {
+            pause.take_over_channels()?;
+            match observer {
+                Some(observer) => {
+                    go(plan, inputs, Run { state, observer, pause: &pause, depth: 0, readers: 0 })
+                }
+                None => go(
+                    plan,
+                    inputs,
+                    Run { state, observer: Nobody, pause: &pause, depth: 0, readers: 0 },
+                ),
             }
-            None => go(
-                plan,
-                inputs,
-                Run { state, observer: Nobody, pause: &pause, depth: 0, readers: 0 },
-            ),
         });
         match done {
             Ok(values) => Ok(Ended::Done(values)),

@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import _core
 from .._fault import fault
+from .._tasks import listen
 from . import unique_name
 from .blocks import inner_input
 from .core import VarType, dtype_of
@@ -23,7 +24,7 @@ class ChannelVariable(Variable):
     """A channel of a program."""
 
     capacity = 0
-    type: Any = "channel"
+    type: Any
     #: The type of its messages, once it is known.
     message: str | None = None
 
@@ -46,9 +47,10 @@ def make_channel(dtype: Any = None, capacity: int = 0) -> ChannelVariable:
     """
     if not isinstance(capacity, int) or isinstance(capacity, bool) or capacity < 0:
         raise fault(ValueError, f"a channel cannot hold {capacity!r} values", "give a number of 0 or more")
+    listen()
     block = default_main_program().current_block()
     made = ChannelVariable(block, unique_name.generate("channel"))
-    made.capacity = capacity
+    made.capacity, made.type = capacity, "channel"
     if dtype not in (None, VarType.LOD_TENSOR):
         made._dtype = dtype_of(dtype)
     block.vars[made.name] = made

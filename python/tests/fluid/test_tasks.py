@@ -1,7 +1,12 @@
 """Fluid's own test programs of tasks and channels, as they were written, with `fluvial.fluid` for `paddle.fluid`."""
 
+import subprocess
+import sys
+
+import numpy as np
 import pytest
 
+import fluvial as fl
 import fluvial.fluid as fluid
 import fluvial.fluid.core as core
 from fluvial.fluid import framework, layer_helper, unique_name
@@ -27,7 +32,28 @@ def own_program():
         yield
 
 
-def test_simple_routine():
+@pytest.fixture
+def without_python(tmp_path):
+    """Runs what makes a result from a file, by the command line, and gives the result."""
+
+    def run(result):
+        names = None if result.persistable else [result.name]
+        framework.default_main_program()._closed(names).save(tmp_path / "program.flb")
+        command = [sys.executable, "-m", "fluvial", "run", str(tmp_path / "program.flb")]
+        command += ["-o", str(tmp_path / "found.npz"), "--save", str(tmp_path / "states.safetensors")]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        if result.persistable:
+            with fl.State() as state:
+                fl.load_states(str(tmp_path / "states.safetensors"))
+                return state[result.name].numpy()
+        (found,) = np.load(tmp_path / "found.npz").values()
+        return found
+
+    return run
+
+
+def test_simple_routine(without_python):
     ch = fluid.make_channel(dtype=LOD_TENSOR)
     result = create_tensor("return_value", LOD_TENSOR, core.VarDesc.VarType.INT64)
     with fluid.Go():
@@ -37,9 +63,10 @@ def test_simple_routine():
     fluid.channel_close(ch)
     outs = Executor(core.CPUPlace()).run(fetch_list=[result])
     assert outs[0] == 1234
+    assert without_python(result) == 1234
 
 
-def test_daisy_chain():
+def test_daisy_chain(without_python):
     n = 100
     leftmost = fluid.make_channel(dtype=LOD_TENSOR)
     left = leftmost
@@ -59,9 +86,10 @@ def test_daisy_chain():
     leftmost_result, status = fluid.channel_recv(leftmost, leftmost_result)
     leftmost_data = Executor(core.CPUPlace()).run(fetch_list=[leftmost_result])
     assert leftmost_data[0][0] == n + 1
+    assert without_python(leftmost_result)[0] == n + 1
 
 
-def test_select():
+def test_select(without_python):
     ch1 = fluid.make_channel(dtype=LOD_TENSOR, capacity=1)
     result1 = create_tensor("return_value", LOD_TENSOR, core.VarDesc.VarType.FP64)
     input_value = fill_constant(shape=[1], dtype=core.VarDesc.VarType.FP64, value=10)
@@ -74,9 +102,10 @@ def test_select():
     fluid.channel_close(ch1)
     result = Executor(core.CPUPlace()).run(fetch_list=[result1])
     assert result[0][0] == 10
+    assert without_python(result1)[0] == 10
 
 
-def test_fibonacci():
+def test_fibonacci(without_python):
     int32 = core.VarDesc.VarType.INT32
     boolean = core.VarDesc.VarType.BOOL
     quit_ch_input_var = create_persistable_tensor("quit_ch_input", LOD_TENSOR, int32)
@@ -114,9 +143,10 @@ def test_fibonacci():
     fluid.channel_close(quit_ch)
     exe_result = Executor(core.CPUPlace()).run(fetch_list=[result])
     assert exe_result[0][0] == 34
+    assert without_python(result)[0] == 34
 
 
-def test_ping_pong():
+def test_ping_pong(without_python):
     fp64 = core.VarDesc.VarType.FP64
     ping_result = create_tensor("return_value", LOD_TENSOR, fp64)
     pong_result = create_tensor("return_value", LOD_TENSOR, fp64)
@@ -138,6 +168,76 @@ def test_ping_pong():
     fluid.channel_close(pongs)
     exe_result = Executor(core.CPUPlace()).run(fetch_list=[pong_result])
     assert exe_result[0][0] == 9
+    assert without_python(pong_result)[0] == 9
+
+
+def test_producer_and_consumer(without_python):
+    n = 20
+    ch = fluid.make_channel(dtype=LOD_TENSOR)
+    int64 = core.VarDesc.VarType.INT64
+    with fluid.Go():
+        i = fill_constant(shape=[1], dtype=int64, value=0)
+        one = fill_constant(shape=[1], dtype=int64, value=1)
+        end = fill_constant(shape=[1], dtype=int64, value=n)
+        more = fluid.layers.less_than(x=i, y=end)
+        produce = While(cond=more)
+        with produce.block():
+            fluid.channel_send(ch, i)
+            assign(elementwise_add(x=i, y=one), output=i)
+            fluid.layers.less_than(x=i, y=end, cond=more)
+        fluid.channel_close(ch)
+    total = fill_constant(shape=[1], dtype=int64, value=0)
+    open_still = fill_constant(shape=[1], dtype=core.VarDesc.VarType.BOOL, value=True)
+    consume = While(cond=open_still)
+    with consume.block():
+        value = fill_constant(shape=[1], dtype=int64, value=0)
+        value, status = fluid.channel_recv(ch, value)
+        assign(elementwise_add(x=total, y=value), output=total)
+        assign(status, output=open_still)
+    found = Executor(core.CPUPlace()).run(fetch_list=[total])
+    assert found[0][0] == n * (n - 1) // 2
+    assert without_python(total)[0] == n * (n - 1) // 2
+
+
+def test_primes_sieve(without_python):
+    """A chain of tasks, each of which lets pass what the prime before it does not divide."""
+    n_primes, int64, boolean = 5, core.VarDesc.VarType.INT64, core.VarDesc.VarType.BOOL
+
+    def number(value):
+        return fill_constant(shape=[1], dtype=int64, value=value)
+
+    numbers = fluid.make_channel(dtype=LOD_TENSOR)
+    with fluid.Go():
+        i = number(2)
+        forever = fill_constant(shape=[1], dtype=boolean, value=True)
+        generate = While(cond=forever)
+        with generate.block():
+            fluid.channel_send(numbers, i)
+            assign(elementwise_add(x=i, y=number(1)), output=i)
+            assign(fill_constant(shape=[1], dtype=boolean, value=True), output=forever)
+    primes = []
+    for _ in range(n_primes):
+        prime = create_tensor("prime", LOD_TENSOR, int64)
+        fluid.channel_recv(numbers, prime)
+        primes.append(prime)
+        passed = fluid.make_channel(dtype=LOD_TENSOR)
+        with fluid.Go():
+            more = fill_constant(shape=[1], dtype=boolean, value=True)
+            sieve = While(cond=more)
+            with sieve.block():
+                x = number(0)
+                x, status = fluid.channel_recv(numbers, x)
+                assign(status, output=more)
+                divides = fluid.layers.equal(fluid.layers.elementwise_mod(x, prime), number(0))
+                with fluid.layers.Switch() as switch:
+                    with switch.case(fluid.layers.logical_not(divides)):
+                        fluid.channel_send(passed, x)
+        numbers = passed
+    result = fluid.layers.concat(primes)
+    with pytest.warns(RuntimeWarning, match="left waiting"):
+        found = Executor(core.CPUPlace()).run(fetch_list=[result])
+    assert found[0].tolist() == [2, 3, 5, 7, 11]
+    assert without_python(result).tolist() == [2, 3, 5, 7, 11]
 
 
 def test_parallel_do():
@@ -156,3 +256,17 @@ def test_parallel_do():
 
     a, b = exe.run(feed={"x": np.array(rows, "float32")}, fetch_list=[split, whole])
     assert a.tolist() == b.tolist()
+
+
+def test_a_saved_model_keeps_its_tasks(tmp_path):
+    ch = fluid.make_channel(dtype=LOD_TENSOR)
+    result = create_tensor("return_value", LOD_TENSOR, core.VarDesc.VarType.FP64)
+    with fluid.Go():
+        fluid.channel_send(ch, fill_constant(shape=[1], dtype=core.VarDesc.VarType.FP64, value=7))
+    fluid.channel_recv(ch, result)
+    exe = Executor(core.CPUPlace())
+    exe.run(framework.default_startup_program())
+    assert exe.run(fetch_list=[result])[0] == 7
+    fluid.io.save_inference_model(str(tmp_path), [], [result], exe)
+    program, _, targets = fluid.io.load_inference_model(str(tmp_path), exe)
+    assert exe.run(program, fetch_list=targets)[0] == 7

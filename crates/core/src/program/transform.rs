@@ -218,6 +218,23 @@ impl Block {
     /// The block that returns `results`, with the calls these need and those for which `also`
     /// holds.
     pub(crate) fn keep(&self, results: &[ValueId], also: &dyn Fn(&Call) -> bool) -> Block {
+        let kept = self.needed(results, also);
+        let is_of_tasks = |call: &Call| {
+            call.op.is_of_tasks() || call.op.blocks().iter().any(|block| block.has_tasks())
+        };
+        let mut of_tasks = self.calls.iter().zip(&kept).filter(|(call, _)| is_of_tasks(call));
+        match of_tasks.any(|(_, kept)| *kept) {
+            // What one task waits for, another one does: nothing of it may be left out.
+            true => {
+                let with_tasks = |call: &Call| also(call) || is_of_tasks(call);
+                self.renumbered(results, &self.needed(results, &with_tasks))
+            }
+            false => self.renumbered(results, &kept),
+        }
+    }
+
+    /// Which calls the results need, and those that `also` names.
+    fn needed(&self, results: &[ValueId], also: &dyn Fn(&Call) -> bool) -> Vec<bool> {
         let mut needed = vec![false; self.types.len()];
         results.iter().for_each(|&id| needed[id as usize] = true);
         let mut kept = vec![false; self.calls.len()];
@@ -227,7 +244,7 @@ impl Block {
                 call.inputs.iter().for_each(|&id| needed[id as usize] = true);
             }
         }
-        self.renumbered(results, &kept)
+        kept
     }
 
     fn renumbered(&self, results: &[ValueId], kept: &[bool]) -> Block {

@@ -53,7 +53,11 @@ pub fn recv(from: &Channel, loc: Loc) -> Result<Option<Value>> {
 /// The value that a task leaves in the channel of its result, which stays there.
 pub fn wait(from: &Channel, loc: Loc) -> Result<Value> {
     let chosen = choose(vec![Case::Recv(from.clone())], false, true, loc)?;
-    chosen.message.ok_or_else(|| Error::internal("a task has ended without its result"))
+    chosen.message.ok_or_else(|| {
+        Error::new(ErrorKind::State, "what tasks share is asked for, and nobody shares it any more")
+            .remedy("wait for the tasks inside of the block of `fl.shared`")
+            .at(loc)
+    })
 }
 
 /// Closes a channel: what is in it can be received, nothing more can be sent.
@@ -112,7 +116,7 @@ fn choose(mut cases: Vec<Case>, default: bool, peeks: bool, loc: Loc) -> Result<
             }
         }
         if n_ready > 0 {
-            let which = if n_ready == 1 { 0 } else { inner.random_below(n_ready) };
+            let which = if n_ready == 1 { 0 } else { inner.chooser.below(n_ready) };
             let case = ready[which];
             let message = perform(&mut inner, &mut cases[case], peeks, loc)?;
             return Ok(Chosen { case: Some(case), message });

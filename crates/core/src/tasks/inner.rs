@@ -8,15 +8,6 @@ use super::world::{Awaited, Due, Granted, Inner, Task};
 use crate::limits;
 
 impl Inner {
-    /// A number below `n`.
-    pub(super) fn random_below(&mut self, n: usize) -> usize {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.random;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (((mixed ^ (mixed >> 31)) >> 33) as usize) % n.max(1)
-    }
-
     /// The error that has ended the world, if one has; the task is told of it.
     pub(super) fn error(&mut self, task: u64) -> Result<()> {
         let failed = self.failed.clone();
@@ -106,7 +97,7 @@ impl Inner {
             }
             return;
         }
-        let chosen = self.random_below(self.ready.as_ref().map_or(0, Vec::len));
+        let chosen = self.chooser.below(self.ready.as_ref().map_or(0, Vec::len));
         let Some(ready) = &mut self.ready else { return };
         let task = ready.remove(chosen);
         if let Some(own) = self.tasks.get_mut(&task) {

@@ -7,6 +7,7 @@ use std::thread;
 use fluvial_tensor::{Error, ErrorKind, Loc, Result};
 
 use super::channel::{Case, select};
+use super::owners;
 use super::world::{Channel, Entered, World};
 use crate::limits;
 use crate::scope;
@@ -118,19 +119,61 @@ fn leave(done: &Done, results: Vec<Value>) -> Result<()> {
     Ok(())
 }
 
-/// Counts a task that a thread of the host will run.
-pub fn announce(started: Loc, world: &World) -> u64 {
-    world.join(Some(started))
+/// A task that a thread of the host will run. It counts from the line on that starts it.
+pub struct Announced {
+    world: Arc<World>,
+    number: u64,
+    /// Its number among those that may assign cells.
+    owner: u64,
 }
 
-/// Makes this thread a task that was [announced](announce), until the guard is dropped.
-pub fn take_part(task: u64, world: &Arc<World>) -> Leave {
-    Leave(world.enter(task))
+impl Announced {
+    /// A task that is started on this line.
+    pub fn new(started: Loc, world: Arc<World>) -> Announced {
+        let number = world.join(Some(started));
+        Announced { world, number, owner: owners::begin(started) }
+    }
+
+    /// The tasks that it can wake.
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+}
+
+impl Drop for Announced {
+    fn drop(&mut self) {
+        settle(self);
+    }
+}
+
+/// Says that the task has ended and that this thread knows it: what it has assigned may be assigned again.
+pub fn settle(task: &Announced) {
+    owners::settle(task.owner);
+}
+
+/// Makes this thread a task that was announced, until the guard is dropped.
+pub fn take_part(task: &Announced) -> Leave {
+    Leave {
+        _entered: task.world.enter(task.number),
+        task: task.owner,
+        before: owners::enter(task.owner),
+    }
 }
 
 /// Ends a task of the host.
 #[must_use = "the task ends when the guard is dropped"]
-pub struct Leave(Entered);
+pub struct Leave {
+    _entered: Entered,
+    task: u64,
+    before: u64,
+}
+
+impl Drop for Leave {
+    fn drop(&mut self) {
+        owners::enter(self.before);
+        owners::ended(self.task);
+    }
+}
 
 /// Says whether there may be threads that can wake tasks of the host, of which so many take part.
 type Outsiders = Arc<dyn Fn(usize) -> bool + Send + Sync>;

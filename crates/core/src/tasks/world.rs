@@ -1,6 +1,6 @@
 //! Who is there, who waits, and what ends all of it.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use fluvial_tensor::{Error, ErrorKind, Loc, Result, Type, interrupt};
 
 use super::run::has_outsiders;
+use super::schedule::{self, Chooser};
 use crate::limits;
 use crate::value::Value;
 
@@ -36,7 +37,8 @@ pub(super) struct Inner {
     pub(super) failed: Option<Error>,
     /// Whether one who was not started as a task has been told of it.
     pub(super) is_told: bool,
-    pub(super) random: u64,
+    /// Chooses among several.
+    pub(super) chooser: Chooser,
     /// Those that could go on, if only one task runs at a time.
     pub(super) ready: Option<Vec<u64>>,
     /// See [`World`].
@@ -192,20 +194,6 @@ impl Drop for Member {
 
 thread_local! {
     static MEMBER: RefCell<Vec<Member>> = const { RefCell::new(Vec::new()) };
-    static SCHEDULE: Cell<Option<u64>> = const { Cell::new(None) };
-}
-
-/// Runs `f`; in worlds that begin meanwhile in this thread one task runs at a time, and which one goes on at an
-/// operation on a channel follows from the seed. So a run can be repeated exactly.
-pub fn with_schedule<R>(seed: Option<u64>, f: impl FnOnce() -> R) -> R {
-    struct Back(Option<u64>);
-    impl Drop for Back {
-        fn drop(&mut self) {
-            SCHEDULE.set(self.0);
-        }
-    }
-    let _back = Back(SCHEDULE.replace(seed));
-    f()
 }
 
 /// Takes a thread out of its world when dropped.
@@ -220,11 +208,9 @@ impl Drop for Entered {
 }
 
 impl World {
-    /// A world for one run. Unless the thread has a [schedule](with_schedule), tasks run at the same time.
+    /// A world for one run. Unless the thread has a [schedule](super::with_schedule), tasks run at the same time.
     pub fn new(is_closed: bool) -> Arc<World> {
-        let schedule = SCHEDULE.get();
-        let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        let noise = clock.map_or(0, |time| time.as_nanos() as u64);
+        let (chooser, one_at_a_time) = schedule::of_new_world();
         let inner = Inner {
             queues: BTreeMap::new(),
             next_queue: 0,
@@ -233,8 +219,8 @@ impl World {
             n_running: 0,
             failed: None,
             is_told: false,
-            random: schedule.unwrap_or(noise),
-            ready: schedule.map(|_| Vec::new()),
+            chooser,
+            ready: one_at_a_time.then(Vec::new),
             is_closed,
             passed: 0.0,
         };

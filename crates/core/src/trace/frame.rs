@@ -58,7 +58,7 @@ pub(crate) struct Frame {
     pub grads: BTreeMap<ValueId, Var>,
     pub n_fresh: u32,
     /// The states that tasks started here assign and that have not been waited for, and the lines that started these.
-    pub held: Vec<(Arc<str>, Loc)>,
+    pub held: Vec<super::states::Hold>,
     /// The types of the outputs of the next call, where they are known.
     pub suggested: Option<SmallVec<[Type; 2]>>,
     /// Puts the thread's mode back when the frame is popped.

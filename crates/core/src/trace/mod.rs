@@ -34,7 +34,7 @@ pub(crate) use states::{
     adopt_states, assign_cell, assign_symbolic, declare_cell, declare_symbolic, names_of,
     read_cell, read_symbolic, root,
 };
-pub use states::{building_states, hold_states, release_states};
+pub use states::{building_states, hold_cell, hold_states, release_cell, release_states};
 pub use versions::LeafHooks;
 pub(crate) use versions::{hooks_of, leaf_again};
 

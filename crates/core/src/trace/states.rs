@@ -36,13 +36,23 @@ fn read_as(frames: &mut [Frame], name: &str, decl: &StateDecl, loc: Loc) -> Resu
     Ok(frames[level].var(id).into_recorded())
 }
 
+/// A state that others may neither read nor assign.
+pub(crate) struct Hold {
+    name: Arc<str>,
+    /// The line that holds it.
+    loc: Loc,
+    /// Whether tasks share it; else one of them assigns it.
+    is_shared: bool,
+}
+
 /// Keeps states, which a task assigns that was started on the line `loc`, from being read and assigned by others until
 /// it was waited for.
 pub fn hold_states(names: &[Arc<str>], loc: Loc) -> Result<()> {
     with_frames(|frames| {
         names.iter().try_for_each(|name| check_held(frames, name, loc))?;
         let top = frames.last_mut().ok_or_else(nothing_is_built)?;
-        top.held.extend(names.iter().map(|name| (name.clone(), loc)));
+        let hold = |name: &Arc<str>| Hold { name: name.clone(), loc, is_shared: false };
+        top.held.extend(names.iter().map(hold));
         Ok(())
     })
 }
@@ -51,28 +61,68 @@ pub fn hold_states(names: &[Arc<str>], loc: Loc) -> Result<()> {
 pub fn release_states<'a>(names: impl Iterator<Item = &'a Arc<str>>) {
     with_frames(|frames| {
         for name in names {
-            frames.iter_mut().for_each(|frame| frame.held.retain(|(held, _)| held != name));
+            frames.iter_mut().for_each(|frame| frame.held.retain(|held| held.name != *name));
         }
+    });
+}
+
+/// Keeps a cell that tasks share from being read and assigned by others, until [`release_cell`].
+#[track_caller]
+pub fn hold_cell(cell: &Cell) -> Result<()> {
+    let loc = scope::user_line();
+    with_frames(|frames| {
+        let (name, _) = entered(frames, cell, loc)?;
+        check_held(frames, &name, loc)?;
+        let top = frames.last_mut().ok_or_else(nothing_is_built)?;
+        top.held.push(Hold { name, loc, is_shared: true });
+        Ok(())
+    })
+}
+
+/// Ends what [`hold_cell`] began.
+pub fn release_cell(cell: &Cell) {
+    with_frames(|frames| {
+        let Ok(name) = root(frames).map(|root| root.name_of(cell)) else { return };
+        frames.iter_mut().for_each(|frame| frame.held.retain(|held| held.name != name));
     });
 }
 
 /// An error if a task assigns the state, and was not waited for.
 fn check_held(frames: &[Frame], name: &str, loc: Loc) -> Result<()> {
-    let held = frames.iter().flat_map(|frame| &frame.held).find(|(held, _)| &**held == name);
-    held.map_or(Ok(()), |(name, started)| {
-        Err(Error::state(format!("the state `{name}` is assigned by a task that may still run"))
-            .note(format!("the task was started at {started}"))
-            .remedy("call `wait()` on the task first")
-            .at(loc))
+    let held = frames.iter().flat_map(|frame| &frame.held).find(|held| &*held.name == name);
+    held.map_or(Ok(()), |held| {
+        let (name, since) = (&held.name, held.loc);
+        Err(match held.is_shared {
+            true => Error::state(format!("the state `{name}` is shared by tasks"))
+                .note(format!("it is shared since {since}"))
+                .remedy(
+                    "use `get` and `update` of what `fl.shared` gives, or what follows its block",
+                ),
+            false => {
+                Error::state(format!("the state `{name}` is assigned by a task that may still run"))
+                    .note(format!("the task was started at {since}"))
+                    .remedy("call `wait()` on the task first, or share the state with `fl.shared`")
+            }
+        }
+        .at(loc))
     })
 }
 
 /// An error if a block ends before a task that it has started, and that assigns a state, was waited for.
 pub(super) fn check_waited(frame: &Frame) -> Result<()> {
-    frame.held.first().map_or(Ok(()), |(name, started)| {
-        Err(Error::state(format!("a task assigns the state `{name}`, and nobody waits for it"))
-            .remedy("call `wait()` on the task, in the block that starts it")
-            .at(*started))
+    frame.held.first().map_or(Ok(()), |held| {
+        let name = &held.name;
+        Err(match held.is_shared {
+            true => {
+                Error::state(format!("the state `{name}` is still shared where its block ends"))
+                    .remedy("write `with fl.shared(...) as s:` around what shares it")
+            }
+            false => {
+                Error::state(format!("a task assigns the state `{name}`, and nobody waits for it"))
+                    .remedy("call `wait()` on the task, in the block that starts it")
+            }
+        }
+        .at(held.loc))
     })
 }
 

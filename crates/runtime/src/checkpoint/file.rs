@@ -12,6 +12,10 @@
 //! data BYTES SUM PATH              and files
 //! tensor KEY                       tensors, numbered as they come
 //! list N REF … TYPE                lists of N values and their type, numbered as they come
+//! channel CAPACITY CLOSED N REF … TIMER TYPE
+//!                                  channels with N messages, and the type of those, numbered as they come; `true` if it
+//!                                  is closed; SECONDS=REF for what a timer will send, else a dash
+//! schedule RANDOM PASSED           where the schedule of the tasks stands
 //! state ROLE REF NAME
 //! level STEP                       a block under way; what follows belongs to it
 //! known SYMBOL=SIZE …
@@ -23,7 +27,8 @@
 //! args REF …
 //! ```
 //!
-//! A REF is `t3` for the third tensor, counted from zero, or `l3` for a list.
+//! A REF is `t3` for the third tensor, counted from zero, `l3` for a list, or `c3` for a channel. A run with channels is
+//! of version 3.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -33,8 +38,10 @@ use std::path::Path;
 use std::str::SplitWhitespace;
 use std::sync::Arc;
 
+use fluvial_core::tasks::{self, Contents, Standing};
 use fluvial_core::{
-    DType, Dim, Error, ErrorKind, List, Result, Role, Sizes, Tensor, Type, Value, ValueId, Values,
+    Channel, DType, Dim, Error, ErrorKind, List, Loc, Result, Role, Sizes, Tensor, Type, Value,
+    ValueId, Values,
 };
 use fluvial_data::{files, safetensors};
 
@@ -43,7 +50,9 @@ use super::begun::Begun;
 use crate::plan::{Level, Point, Suspension};
 
 const NOTE: &str = "fluvial.checkpoint";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
+/// The version of checkpoints without channels, which older readers know.
+const WITHOUT_CHANNELS: u32 = 2;
 
 pub(super) fn io(path: &Path, error: std::io::Error) -> Error {
     files::io(&path.display().to_string(), error)
@@ -145,6 +154,8 @@ type Identity = (usize, DType, Vec<usize>, Vec<isize>);
 struct Writer {
     lists: String,
     n_lists: usize,
+    channels: Vec<Channel>,
+    messages: Vec<Vec<Value>>,
     tensors: Vec<(String, Tensor)>,
     known: HashMap<Identity, usize>,
 }
@@ -154,16 +165,24 @@ impl Writer {
         let mut text = String::new();
         // States first: their tensors get their names.
         for (name, role, value) in &checkpoint.states {
-            let reference = self.value(value, Some(name));
+            let reference = self.value(value, Some(name))?;
             let _ = writeln!(text, "state {} {reference} {name}", role.name());
         }
         for level in &checkpoint.suspension.levels {
-            self.level(level, &mut text);
+            self.level(level, &mut text)?;
         }
+        let standing = checkpoint.suspension.standing;
+        let version = match self.channels.is_empty() && standing.is_none() {
+            true => WITHOUT_CHANNELS,
+            false => VERSION,
+        };
         let mut head = format!(
-            "checkpoint {VERSION}\nprogram {:016x}\nstep {}\nrun {:016x}\n",
+            "checkpoint {version}\nprogram {:016x}\nstep {}\nrun {:016x}\n",
             checkpoint.program, checkpoint.step, checkpoint.run
         );
+        if let Some(Standing { random, passed }) = standing {
+            let _ = writeln!(head, "schedule {random:016x} {passed:?}");
+        }
         if let Some(begun) = &checkpoint.begun {
             for (word, sums) in [("input", &begun.inputs), ("began", &begun.states)] {
                 for (name, sum) in sums {
@@ -180,33 +199,60 @@ impl Writer {
         Ok(head + &self.lists + &text)
     }
 
-    fn level(&mut self, level: &Level, text: &mut String) {
+    fn level(&mut self, level: &Level, text: &mut String) -> Result<()> {
         let _ = writeln!(text, "level {}", level.step);
         for (word, sizes) in [("known", &level.known), ("sizes", &level.sizes)] {
             let pairs = sizes.iter().map(|(symbol, size)| format!(" {symbol}={size}"));
             let _ = writeln!(text, "{word}{}", pairs.collect::<String>());
         }
         for (id, value) in &level.values {
-            let _ = writeln!(text, "value {id} {}", self.value(value, None));
+            let _ = writeln!(text, "value {id} {}", self.value(value, None)?);
         }
         let ids: String = level.in_state.iter().map(|id| format!(" {id}")).collect();
         let _ = writeln!(text, "in_state{ids}");
-        let Some(point) = &level.point else { return };
+        let Some(point) = &level.point else { return Ok(()) };
         text.push_str("begun\n");
         for (word, values) in [("state_of_loop", &point.state), ("args", &point.args)] {
             let Some(values) = values else { continue };
-            let references: String =
-                values.iter().map(|value| format!(" {}", self.value(value, None))).collect();
-            let _ = writeln!(text, "{word}{references}");
+            let references = values.iter().map(|value| self.value(value, None));
+            let references = references.collect::<Result<Vec<String>>>()?.join(" ");
+            let space = if references.is_empty() { "" } else { " " };
+            let _ = writeln!(text, "{word}{space}{references}");
         }
+        Ok(())
     }
 
-    fn value(&mut self, value: &Value, name: Option<&str>) -> String {
-        match value {
+    fn channel(&mut self, channel: &Channel) -> Result<String> {
+        if let Some(known) = self.channels.iter().position(|other| other.same(channel)) {
+            return Ok(format!("c{known}"));
+        }
+        let Contents { message, capacity, is_closed, mut messages, timer } = channel.contents()?;
+        let n = messages.len();
+        let after = timer.map(|(seconds, value)| {
+            messages.push(value);
+            seconds
+        });
+        let references = messages.iter().map(|message| self.value(message, None));
+        let mut references = references.collect::<Result<Vec<String>>>()?;
+        let timer = match after {
+            Some(seconds) => format!("{seconds:?}={}", references.pop().unwrap_or_default()),
+            None => "-".to_string(),
+        };
+        references.push(timer);
+        let references = references.join(" ");
+        let _ = writeln!(self.lists, "channel {capacity} {is_closed} {n} {references} {message}");
+        // Small tensors are told apart by where they lie, so that place must not be used again.
+        self.messages.push(messages);
+        self.channels.push(channel.clone());
+        Ok(format!("c{}", self.channels.len() - 1))
+    }
+
+    fn value(&mut self, value: &Value, name: Option<&str>) -> Result<String> {
+        Ok(match value {
             Value::Tensor(tensor) => format!("t{}", self.tensor(tensor, name)),
             Value::List(list) => {
                 let mut references: Vec<String> =
-                    list.iter().map(|value| self.value(value, None)).collect();
+                    list.iter().map(|value| self.value(value, None)).collect::<Result<_>>()?;
                 references.reverse();
                 let count = references.len();
                 let references = references.join(" ");
@@ -214,9 +260,8 @@ impl Writer {
                 self.n_lists += 1;
                 format!("l{}", self.n_lists - 1)
             }
-            // No run with channels is suspended; a reader would refuse it.
-            Value::Channel(_) => "channel".to_string(),
-        }
+            Value::Channel(channel) => self.channel(channel)?,
+        })
     }
 
     fn tensor(&mut self, tensor: &Tensor, name: Option<&str>) -> usize {
@@ -248,6 +293,8 @@ struct Reader {
     tensors: HashMap<String, Tensor>,
     numbered: Vec<Tensor>,
     lists: Vec<List>,
+    channels: Vec<Channel>,
+    standing: Option<Standing>,
     version: Option<u32>,
     program: u64,
     step: u64,
@@ -293,6 +340,12 @@ impl Reader {
                 self.numbered.push(tensor.clone());
             }
             "list" => self.list(words)?,
+            "channel" => self.channel(words)?,
+            "schedule" => {
+                let random = hexadecimal(words.next().unwrap_or_default())?;
+                let passed = seconds(words.next().unwrap_or_default())?;
+                self.standing = Some(Standing { random, passed });
+            }
             "state" => {
                 let (role, rest) = rest.split_once(' ').ok_or_else(|| bad("a role"))?;
                 let (value, name) = rest.split_once(' ').ok_or_else(|| bad("a name"))?;
@@ -347,15 +400,46 @@ impl Reader {
         Ok(())
     }
 
+    fn channel(&mut self, mut words: SplitWhitespace<'_>) -> Result<()> {
+        let capacity: usize = number(words.next())?;
+        let is_closed: bool = number(words.next())?;
+        let count: usize = number(words.next())?;
+        let mut messages = Vec::new();
+        for _ in 0..count {
+            let word = words.next().ok_or_else(|| bad("more messages"))?;
+            messages.push(self.value(word)?);
+        }
+        let timer = match words.next().ok_or_else(|| bad("a timer or a dash"))? {
+            "-" => None,
+            timer => {
+                let (after, value) = timer.split_once('=').ok_or_else(|| bad("a timer"))?;
+                Some((seconds(after)?, self.value(value)?))
+            }
+        };
+        let message = Type::parse(&words.collect::<Vec<_>>().join(" "))?;
+        let is_one = |value: &Value| tasks::fits(&message, &value.ty());
+        if !messages.iter().chain(timer.iter().map(|(_, value)| value)).all(is_one)
+            || messages.len() > capacity
+        {
+            return Err(bad("messages that the channel holds"));
+        }
+        let contents = Contents { message, capacity, is_closed, messages, timer };
+        self.channels.push(contents.channel(Loc::Unknown)?);
+        Ok(())
+    }
+
     fn value(&self, reference: &str) -> Result<Value> {
         let found = match reference.split_at_checked(1) {
             Some(("t", at)) => {
                 self.numbered.get(number::<usize>(Some(at))?).cloned().map(Value::Tensor)
             }
             Some(("l", at)) => self.lists.get(number::<usize>(Some(at))?).cloned().map(Value::List),
+            Some(("c", at)) => {
+                self.channels.get(number::<usize>(Some(at))?).cloned().map(Value::Channel)
+            }
             _ => None,
         };
-        found.ok_or_else(|| bad("a tensor or a list"))
+        found.ok_or_else(|| bad("a tensor, a list or a channel"))
     }
 
     fn finish(&mut self) -> Result<Checkpoint> {
@@ -369,6 +453,7 @@ impl Reader {
             states: std::mem::take(&mut self.states),
             suspension: Suspension {
                 levels: std::mem::take(&mut self.levels),
+                standing: self.standing,
                 ..Suspension::default()
             },
         })
@@ -385,6 +470,12 @@ fn hexadecimal(digits: &str) -> Result<u64> {
 
 fn checksum(digits: &str) -> Result<u32> {
     hexadecimal(digits)?.try_into().map_err(|_| bad("a checksum"))
+}
+
+/// A time from 0 to 1e9 seconds.
+fn seconds(text: &str) -> Result<f64> {
+    let found = text.parse().ok().filter(|seconds| (0.0..=1e9).contains(seconds));
+    found.ok_or_else(|| bad("a number of seconds"))
 }
 
 fn number<T: std::str::FromStr>(word: Option<&str>) -> Result<T> {

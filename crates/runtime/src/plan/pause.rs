@@ -6,8 +6,9 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use fluvial_core::tasks::{self, Standing};
 use fluvial_core::{
-    Error, ErrorKind, Result, Sizes, State, Told, Value, ValueId, Values, interrupt, tasks,
+    Channel, Error, ErrorKind, Result, Sizes, State, Told, Value, ValueId, Values, interrupt,
 };
 
 use super::{Frame, Kind, Plan};
@@ -24,6 +25,8 @@ pub struct Suspension {
     pub(crate) reason: Option<Error>,
     /// Whether somebody wants to conduct the run from here on.
     pub(crate) is_attach: bool,
+    /// Where the schedule of its tasks stands, if a seed makes it.
+    pub(crate) standing: Option<Standing>,
 }
 
 /// A block that was under way.
@@ -80,6 +83,7 @@ struct Inner {
     is_stop: bool,
     reason: Option<Error>,
     is_attach: bool,
+    standing: Option<Standing>,
     /// From the innermost outwards.
     left: Vec<Level>,
     /// Of the op that has just been left.
@@ -94,12 +98,41 @@ impl<'a> Pause<'a> {
         wanted: Option<&'a dyn Fn(&Trip<'_>) -> bool>,
         from: Option<Suspension>,
     ) -> Pause<'a> {
+        let standing = from.as_ref().and_then(|from| from.standing);
         let to_resume = from.map_or(Vec::new(), |from| from.levels.into_iter().rev().collect());
         Pause {
             wanted,
             may_attach: false,
-            inner: RefCell::new(Inner { to_resume, ..Inner::default() }),
+            inner: RefCell::new(Inner { to_resume, standing, ..Inner::default() }),
         }
+    }
+
+    /// Makes the channels of the run that is taken up anew, as channels of the one that begins here.
+    pub fn take_over_channels(&self) -> Result<()> {
+        let mut inner = self.inner.borrow_mut();
+        if let Some(standing) = inner.standing.take() {
+            tasks::go_on_from(standing);
+        }
+        let mut known: Vec<(Channel, Channel)> = Vec::new();
+        for level in &mut inner.to_resume {
+            let values = level.values.iter_mut().map(|(_, value)| value);
+            let point = level.point.iter_mut().flat_map(|point| {
+                point.state.iter_mut().flatten().chain(point.args.iter_mut().flatten())
+            });
+            for value in values.chain(point) {
+                let Value::Channel(old) = value else { continue };
+                let new = match known.iter().find(|(other, _)| other.same(old)) {
+                    Some((_, new)) => new.clone(),
+                    None => {
+                        let new = old.contents()?.channel(old.made())?;
+                        known.push((old.clone(), new.clone()));
+                        new
+                    }
+                };
+                *value = Value::Channel(new);
+            }
+        }
+        Ok(())
     }
 
     /// Says whether the run is handed over when somebody attaches himself.
@@ -111,11 +144,12 @@ impl<'a> Pause<'a> {
     pub fn before_step(&self) -> Result<()> {
         interrupt::check().inspect_err(|reason| {
             // What tasks were doing is not known afterwards: it cannot be taken up again.
-            if tasks::in_run() {
+            if tasks::in_run() && !tasks::is_alone() {
                 return;
             }
             let mut inner = self.inner.borrow_mut();
             (inner.is_suspending, inner.is_stop) = (true, true);
+            inner.standing = tasks::standing();
             inner.reason = Some(reason.clone());
         })
     }
@@ -132,12 +166,16 @@ impl<'a> Pause<'a> {
         let is_wanted = self.wanted.is_some_and(|wanted| wanted(&trip));
         let stopped = interrupt::before_trip().err();
         let is_attach = self.may_attach && attach::is_attached();
-        if (is_wanted || is_attach || stopped.is_some()) && tasks::in_run() {
+        let is_asked = is_wanted || is_attach || stopped.is_some();
+        if is_asked && tasks::in_run() && !tasks::is_alone() {
             if let Some(stopped) = stopped {
                 return Err(stopped);
             }
-            return Err(Error::argument("a run with tasks cannot be suspended")
-                .remedy("run it without checkpoints, limits that suspend it, and the debugger")
+            return Err(Error::argument("a run cannot be suspended while it has other tasks under way")
+                .remedy(
+                    "wait for the tasks within a trip of the outermost loop, or run it without checkpoints, limits that \
+                     suspend it, and the debugger",
+                )
                 .at(step.loc));
         }
         if stopped.is_none() && !is_wanted && !is_attach {
@@ -145,6 +183,7 @@ impl<'a> Pause<'a> {
         }
         let mut inner = self.inner.borrow_mut();
         inner.is_suspending = true;
+        inner.standing = tasks::standing();
         (inner.is_stop, inner.reason) = (stopped.is_some(), stopped.clone());
         inner.is_attach = is_attach && stopped.is_none() && !is_wanted;
         inner.point = Some(Point { state: Some(state()), args: Some(std::mem::take(args)) });
@@ -215,7 +254,8 @@ impl<'a> Pause<'a> {
         let inner = self.inner.into_inner();
         let levels = inner.left.into_iter().rev().collect();
         let (is_stop, is_attach) = (inner.is_stop, inner.is_attach);
-        (Suspension { levels, is_stop, reason: inner.reason, is_attach }, inner.is_suspending)
+        let (reason, standing) = (inner.reason, inner.standing);
+        (Suspension { levels, is_stop, reason, is_attach, standing }, inner.is_suspending)
     }
 }
 
