@@ -205,7 +205,8 @@ impl Writer {
                 self.n_lists += 1;
                 format!("l{}", self.n_lists - 1)
             }
-            // No run with channels is suspended; a reader would refuse it.
+            // No run with channels, or on a device, is suspended; a reader would refuse it.
+            Value::Device(_) => "device".to_string(),
             Value::Channel(_) => "channel".to_string(),
         }
     }
