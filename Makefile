@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: rustdoc deny help build demo test test-rust test-python test-editors types test-random test-junk fuzz test-onnx test-export test-dist test-deep style lint parity bench bench-ops bench-models bench-micro bench-curves bench-kernels bench-debugger bench-peers golden vsix test-ide pictures-ide opinfo reference site release test-wheel bench-compare bench-counts web test-web test-view pictures-view test-paddle test-openvino test-node test-export-rust test-cuda bench-onnx test-tasks clean
+.PHONY: rustdoc deny help build demo test test-rust test-python test-editors types test-random test-junk fuzz test-onnx test-export test-dist test-deep style lint parity bench bench-ops bench-models bench-micro bench-curves bench-kernels bench-debugger bench-peers golden vsix test-ide pictures-ide opinfo reference site release test-wheel bench-compare bench-counts web test-web test-view pictures-view test-paddle test-openvino test-node test-export-rust test-cuda bench-onnx test-tasks test-gpu clean
 
 PYTHON ?= python3
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -341,6 +341,12 @@ test-view: web/node_modules/ready ## use the page of `fluvial view` in a real br
 	command -v $${CHROMIUM:-chromium} >/dev/null || apt-get install -y chromium
 	cargo build $(CRATES) --bin fluvial --example demo_runs
 	cd web; timeout $(VIEW_MINUTES)m node tests/view.mjs $(abspath $(TARGET))/debug/fluvial $(abspath $(TARGET))/debug/examples/demo_runs $(VIEW_OPTIONS)
+
+# llvmpipe, where there is no other driver.
+GPU_MINUTES := 10
+test-gpu: ## run ops on a driver for graphics processors
+	ls /usr/share/vulkan/icd.d/*.json >/dev/null 2>&1 || apt-get install -y mesa-vulkan-drivers
+	timeout $(GPU_MINUTES)m cargo nextest run -p fluvial-gpu --features wgpu
 
 pictures-view: VIEW_OPTIONS := --pictures $(CURDIR)/docs/pictures
 pictures-view: test-view ## test-view, and take the pictures of docs/view.md again

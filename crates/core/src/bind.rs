@@ -6,6 +6,7 @@ use fluvial_tensor::{Error, Loc, Result, Type, interrupt};
 use smallvec::SmallVec;
 
 use crate::checkpoint;
+use crate::device;
 use crate::grad::{Grad, Keeps};
 use crate::limits;
 use crate::op::{self, OpRef, Types, Values};
@@ -89,7 +90,7 @@ fn run(op: OpRef, inputs: &[&Var], loc: Loc, recording: bool) -> Result<Outputs>
     if recorded {
         return run_recorded(op, inputs, n_tracked, &values, &types, loc);
     }
-    let (_, outputs) = judged(&op, &types, loc, |refs| evaluate(&op, refs, &values))?;
+    let (_, outputs) = judged(&op, &types, loc, |refs| evaluate(&op, refs, &values, loc))?;
     Ok(untracked(outputs))
 }
 
@@ -98,12 +99,16 @@ fn untracked(outputs: Values) -> Outputs {
 }
 
 #[inline]
-fn evaluate(op: &OpRef, types: &[&Type], values: &[&Value]) -> Result<(Types, Values)> {
+fn evaluate(op: &OpRef, types: &[&Type], values: &[&Value], loc: Loc) -> Result<(Types, Values)> {
     let mut outs = op::inferred(&**op, types)?;
-    if limits::has_largest() {
-        limits::check_outputs(&outs)?;
-    }
-    let outputs = interrupt::caught(|| op.eval(values, &outs))?;
+    let outputs = match limits::is_any() {
+        false => interrupt::caught(|| op.eval(values, &outs))?,
+        // A limit is in force, or a device in use.
+        true => {
+            limits::check_outputs(&outs)?;
+            device::evaluate(op, types, values, &outs, loc)?
+        }
+    };
     if outputs.len() != outs.len() {
         return Err(Error::internal("`eval` and `infer` disagree on the number of outputs"));
     }
@@ -130,7 +135,7 @@ fn run_recorded(
         return Ok(outputs);
     }
     let (op, n_visible) = residual_variant(op, inputs, types, loc)?;
-    let (outs, outputs) = judged(&op, types, loc, |refs| evaluate(&op, refs, values))?;
+    let (outs, outputs) = judged(&op, types, loc, |refs| evaluate(&op, refs, values, loc))?;
     let Some(node) = new_node(op, inputs, n_tracked, outs, &outputs, loc) else {
         return Ok(untracked(outputs));
     };

@@ -210,9 +210,17 @@ impl Cell {
     pub fn set(&self, value: impl Into<Value>) -> Result<()> {
         let value = value.into();
         let mut held = self.hold();
-        if let Some(var) = &held.var {
-            check_type(&self.label(), &var.ty(), &value.ty())?;
-        }
+        let value = match &held.var {
+            Some(var) => {
+                check_type(&self.label(), &var.ty(), &value.ty())?;
+                // A state stays on the device on which it is.
+                match var.value().ok().and_then(Value::device) {
+                    Some(device) => value.to_device(Some(device))?,
+                    None => value,
+                }
+            }
+            None => value,
+        };
         tasks::before_assign(self)?;
         step::changing(self, || held.var.clone());
         let old = held.set(value);
@@ -302,14 +310,29 @@ impl Cell {
         }
         tasks::before_assign(self)?;
         step::changing(self, || held.var.clone());
+        let device = held.var.as_ref().and_then(|var| var.value().ok()?.device().cloned());
         let mut tensor = held.take_tensor()?;
         let _whole = interrupt::hear(false);
         let done = f(&mut tensor).and_then(|()| check_type(&label, &ty, &tensor.ty()));
         // A value of another type never gets in; the state is then gone rather than wrong.
-        if tensor.ty() == ty {
-            drop(held.set(tensor.into()));
+        if tensor.ty() != ty {
+            return done;
         }
-        done
+        let value = Value::from(tensor);
+        match device.map(|device| value.to_device(Some(&device))) {
+            Some(Err(fault)) => {
+                drop(held.set(value));
+                done.and(Err(fault))
+            }
+            Some(Ok(there)) => {
+                drop(held.set(there));
+                done
+            }
+            None => {
+                drop(held.set(value));
+                done
+            }
+        }
     }
 
     /// Its value, in both modes, after giving it the one that `init` computes if it has none. While

@@ -6,6 +6,8 @@ use fluvial_kernels::{Body, Reduce};
 use fluvial_tensor::{DType, Dim, Result, Type, Whole};
 use smallvec::SmallVec;
 
+use crate::device::Given;
+
 /// What an op does to inputs of known types.
 #[derive(Clone, Debug)]
 pub enum Kernel {
@@ -133,6 +135,35 @@ pub struct Native {
     pub args: SmallVec<[Arg; 8]>,
     /// Whether it gives a text where it fails, and a null pointer else.
     pub fails: bool,
+    /// The same for devices, with the same arguments.
+    pub shader: Option<&'static Shader>,
+}
+
+/// A function for devices, in WGSL, for the arguments of the one in C.
+///
+/// It is `fn each(i: u32)`, which runs for each number below a count, or `fn group(i: u32, lane: u32)`, which 64 lanes run
+/// together; these have `lanes_sum(lane, x)` and `lanes_max(lane, x)`. In the text `$name` stands for an argument: elements
+/// (`$x[i]`; whole numbers of 64 bits are pairs, see `whole`, `fits` and `pair`), a number, or, for several numbers, a
+/// function of the position. `$has_name` is whether there are elements, `$name_rest` what rounding takes from a number, `$T`
+/// and `$U` are the element types, and `fail()` says that it fails.
+#[derive(Debug)]
+pub struct Shader {
+    /// The text.
+    pub text: &'static str,
+    /// The names of the arguments, in order.
+    pub args: &'static [&'static str],
+    /// How many times it runs.
+    pub count: fn(&[Given]) -> i64,
+}
+
+impl Shader {
+    /// Whether the text uses an argument.
+    pub fn uses(&self, name: &str) -> bool {
+        self.text.match_indices('$').any(|(at, _)| {
+            let end = |c: char| !(c.is_ascii_alphanumeric() || c == '_');
+            self.text[at + 1..].split(end).next() == Some(name)
+        })
+    }
 }
 
 /// Functions in C, for element types that are filled in.
@@ -184,7 +215,12 @@ impl Native {
         args: impl IntoIterator<Item = Arg>,
     ) -> Native {
         let (types, args) = (types.into_iter().collect(), args.into_iter().collect());
-        Native { source, types, args, fails: false }
+        Native { source, types, args, fails: false, shader: None }
+    }
+
+    /// The same call with a text for devices.
+    pub fn with_shader(self, shader: &'static Shader) -> Native {
+        Native { shader: Some(shader), ..self }
     }
 
     /// The same call of a function that may fail.
@@ -195,6 +231,15 @@ impl Native {
     /// A kernel of this call alone.
     pub fn alone(self) -> Result<Option<Kernel>> {
         Ok(Some(Kernel::Calls(vec![self])))
+    }
+}
+
+/// The type in which elements of a reduction meet.
+pub fn meeting(kind: Reduce, element: DType, out: DType) -> DType {
+    match kind {
+        Reduce::Any | Reduce::All => DType::U8,
+        Reduce::Max | Reduce::Min => element.compute(),
+        Reduce::Sum | Reduce::Prod => element.promote(out).compute(),
     }
 }
 

@@ -23,6 +23,7 @@
 //! - [`reverse`]: the reverse walk, one function for both; [`audit`]: why it did not arrive.
 //! - [`block`], [`program`], `replay`: programs as data, and how a block is applied; [`rewrite`]: how it is
 //!   changed, [`form`]: what is found in it.
+//! - [`device`]: what runs ops beside the processor.
 //! - `cell` and [`state`]: what persists between steps, shared by both modes: values with identity, and their names.
 //! - [`tasks`]: what runs at the same time, and channels.
 //! - [`text`], [`proto`], [`verify`](mod@verify): programs as files, and their check.
@@ -37,6 +38,7 @@ mod cache;
 mod cell;
 mod checkpoint;
 pub mod decisions;
+pub mod device;
 pub mod family;
 pub mod form;
 pub mod grad;
@@ -77,6 +79,7 @@ pub use block::{Block, Call, ValueId, substitute_op};
 pub use cache::Cache;
 pub use cell::{Cell, WeakCell};
 pub use checkpoint::{Again, checkpoint};
+pub use device::{Device, DeviceTensor};
 pub use family::{Domain, Elementwise, ResultType, Typing};
 pub use fluvial_kernels::{Body, S};
 pub use fluvial_tensor::{
@@ -85,7 +88,7 @@ pub use fluvial_tensor::{
 };
 pub use form::{Form, Found, Ids, Look};
 pub use grad::{Cotangents, Grad, IntoCotangent, Keeps, Pull, Rule, TotalsRule};
-pub use kernel::{Arg, Elements, Kernel, ListKernel, Native, Placed, Source, View};
+pub use kernel::{Arg, Elements, Kernel, ListKernel, Native, Placed, Shader, Source, View};
 pub use limits::{Limited, LimitedOutputs, Limits, limit_outputs};
 pub use linearize::{Ask, Linear, Residual, Reverse, linearize};
 pub use op::{

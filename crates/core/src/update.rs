@@ -7,6 +7,8 @@ use smallvec::SmallVec;
 
 use crate::bind::{Outputs, bind_at, judged};
 use crate::cell::{Cell, update_cells};
+use crate::device;
+use crate::limits;
 use crate::op::OpRef;
 use crate::program::Role;
 use crate::scope::{self, Mode};
@@ -97,6 +99,19 @@ pub fn update_in_place(op: impl Into<OpRef>, places: &[Place], others: &[&Var]) 
 }
 
 fn run(op: &OpRef, cells: &[Cell], others: &[&Var], loc: Loc) -> Result<()> {
+    if limits::is_any() {
+        let _no_grad = scope::no_grad();
+        let values: Vec<Var> = cells.iter().map(Cell::read).collect::<Result<_>>()?;
+        let inputs: Vec<&Var> = values.iter().chain(others.iter().copied()).collect();
+        if device::is_concerned(inputs.iter().copied()) {
+            // Nothing is written over on a device, so the cells get new values.
+            let outputs = bind_at(op.clone(), &inputs, loc)?;
+            return cells
+                .iter()
+                .zip(outputs)
+                .try_for_each(|(cell, new)| cell.set(new.take_value()?));
+        }
+    }
     let mut types: Vec<Type> = Vec::with_capacity(cells.len() + others.len());
     for cell in cells {
         types.push(cell.read().map_err(|error| error.at(loc))?.ty());

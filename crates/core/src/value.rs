@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use fluvial_tensor::{Error, Result, Tensor, Type};
 
+use crate::device::DeviceTensor;
 use crate::tasks::Channel;
 
 /// A run-time value.
@@ -11,6 +12,8 @@ use crate::tasks::Channel;
 pub enum Value {
     /// A strided tensor in host memory.
     Tensor(Tensor),
+    /// A tensor in the memory of a device.
+    Device(Arc<DeviceTensor>),
     /// A stack of values: the history of a loop.
     List(List),
     /// Where tasks send values and receive them.
@@ -23,16 +26,18 @@ impl Value {
     pub fn ty(&self) -> Type {
         match self {
             Value::Tensor(tensor) => tensor.ty(),
+            Value::Device(tensor) => tensor.ty(),
             Value::List(list) => list.ty,
             Value::Channel(channel) => channel.ty(),
         }
     }
 
-    /// The tensor, or an error if this is a list.
+    /// The tensor, or an error if this is a list. What is on a device is copied to the host, once.
     #[inline]
     pub fn tensor(&self) -> Result<&Tensor> {
         match self {
             Value::Tensor(tensor) => Ok(tensor),
+            Value::Device(tensor) => tensor.host(),
             _ => Err(Error::dtype(format!("expected a tensor, found {}", self.ty()))),
         }
     }
@@ -61,6 +66,10 @@ impl Value {
                 a.len() == b.len() && a.iter().zip(b.iter()).all(|(x, y)| x.bitwise_eq(y))
             }
             (Value::Channel(a), Value::Channel(b)) => a.same(b),
+            (Value::Device(_), Value::Device(_) | Value::Tensor(_))
+            | (Value::Tensor(_), Value::Device(_)) => {
+                matches!((self.tensor(), other.tensor()), (Ok(a), Ok(b)) if a.bitwise_eq(b))
+            }
             _ => false,
         }
     }

@@ -359,7 +359,10 @@ impl fmt::Debug for Var {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0.repr {
             Repr::Value(value) => match value {
-                Value::Tensor(tensor) => write!(f, "{tensor:?}"),
+                Value::Tensor(_) | Value::Device(_) => match value.tensor() {
+                    Ok(tensor) => write!(f, "{tensor:?}"),
+                    Err(error) => write!(f, "failed: {error}"),
+                },
                 Value::List(list) => write!(f, "{list:?}"),
                 Value::Channel(channel) => write!(f, "{channel:?}"),
             },
@@ -372,7 +375,10 @@ impl fmt::Debug for Var {
 impl fmt::Display for Var {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0.repr {
-            Repr::Value(Value::Tensor(tensor)) => write!(f, "{tensor}"),
+            Repr::Value(value) => match value.tensor() {
+                Ok(tensor) => write!(f, "{tensor}"),
+                Err(_) => write!(f, "{self:?}"),
+            },
             _ => write!(f, "{self:?}"),
         }
     }

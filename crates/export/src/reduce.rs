@@ -1,5 +1,6 @@
 //! Reductions in C.
 
+use fluvial_core::kernel::meeting;
 use fluvial_core::{DType, Dim, Elements, Result, Type, Whole, broadcast};
 use fluvial_kernels::Reduce;
 
@@ -24,11 +25,7 @@ impl Emit<'_> {
             dims = broadcast(&dims, input.ty.dims())?.to_vec();
         }
         let element = of.map_or(inputs[0].ty.dtype(), |(_, dtype)| *dtype);
-        let acc = match kind {
-            Reduce::Any | Reduce::All => DType::U8,
-            Reduce::Max | Reduce::Min => element.compute(),
-            Reduce::Sum | Reduce::Prod => element.promote(out.ty.dtype()).compute(),
-        };
+        let acc = meeting(kind, element, out.ty.dtype());
         let kept: Vec<usize> = (0..dims.len()).filter(|axis| !axes.contains(axis)).collect();
         let kept_dims: Vec<Dim> = kept.iter().map(|&axis| dims[axis]).collect();
         let kept_ty = Type::new(out.ty.dtype(), &kept_dims)?;

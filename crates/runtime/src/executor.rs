@@ -51,6 +51,8 @@ struct Shared {
     plans: Cache<Key, Arc<Plan>>,
     /// The same program without any pass, once asked for.
     plain: OnceLock<Executor>,
+    /// The program as devices run it, once one did.
+    for_devices: OnceLock<Executor>,
     /// What its gradients need, once it was recorded.
     derivatives: OnceLock<Arc<Derivatives>>,
     /// Whether it reads parameters and assigns none.
@@ -97,6 +99,7 @@ impl Executor {
             options: options.clone(),
             plans: Cache::new(MAX_PLANS),
             plain: OnceLock::new(),
+            for_devices: OnceLock::new(),
             derivatives: OnceLock::new(),
             leaves_parameters: leaves_parameters(program),
             assigned: compiled_assigns,
@@ -202,6 +205,16 @@ impl Executor {
         Ok(self.shared.plain.get_or_init(|| plain).on(self.state.clone()))
     }
 
+    /// The program as devices run it, which `compile` makes when it is first asked for.
+    pub(crate) fn variant(&self, compile: impl FnOnce() -> Result<Executor>) -> Result<Executor> {
+        if let Some(known) = self.shared.for_devices.get() {
+            return Ok(known.with_state(&self.state));
+        }
+        let made = compile()?;
+        // Another thread may have been faster; both are the same.
+        Ok(self.shared.for_devices.get_or_init(|| made).with_state(&self.state))
+    }
+
     fn in_order(&self, feeds: &[(&str, Tensor)]) -> Result<Inputs> {
         let inputs = feeds::in_order(&self.shared.compiled.program, feeds)?;
         Ok(inputs.into_iter().map(|tensor| Value::Tensor(tensor.clone())).collect())
@@ -213,6 +226,12 @@ impl Executor {
         donated: &[bool],
         observer: T,
     ) -> Result<Vec<Value>> {
+        if self.device(&inputs).is_some() {
+            if T::IS_NOBODY && !attach::is_attached() {
+                return self.run_on_device(inputs);
+            }
+            self.refuse_device(&inputs)?;
+        }
         let state = &self.state;
         let plan = self.plan(&inputs, donated)?;
         let _scope = (imperative(), no_grad(), state.enter());
@@ -236,7 +255,7 @@ impl Executor {
 
     /// Runs the main block, and then what tasks still have to do.
     #[inline]
-    fn to_the_end<R>(&self, run: impl FnOnce() -> Result<R>) -> Result<R> {
+    pub(crate) fn to_the_end<R>(&self, run: impl FnOnce() -> Result<R>) -> Result<R> {
         match self.shared.has_tasks {
             false => run(),
             true => tasks::run(run),
@@ -294,6 +313,7 @@ impl Executor {
     ) -> Result<Outcome> {
         let plan = match &start {
             Start::Inputs(inputs) => {
+                self.refuse_device(inputs)?;
                 let plan = self.plan(inputs, &[])?;
                 self.initialise()?;
                 plan

@@ -12,6 +12,7 @@ pub mod attach;
 mod call;
 mod check;
 mod checkpoint;
+mod device;
 mod executor;
 mod feeds;
 mod forecast;

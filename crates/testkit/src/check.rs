@@ -123,7 +123,9 @@ fn differ(how: &str, found: &Value, expected: &Value) -> String {
 
 fn same_lengths(a: &Value, b: &Value) -> bool {
     match (a, b) {
-        (Value::Tensor(a), Value::Tensor(b)) => a.dims() == b.dims(),
+        (Value::Tensor(_) | Value::Device(_), Value::Tensor(_) | Value::Device(_)) => {
+            a.ty().dims() == b.ty().dims()
+        }
         (Value::List(a), Value::List(b)) => {
             a.len() == b.len() && a.iter().zip(b.iter()).all(|(x, y)| same_lengths(x, y))
         }
@@ -139,6 +141,7 @@ pub fn show(value: &Value) -> String {
             let items: Vec<String> = list.iter().map(show).collect();
             format!("{} from the top: [{}]", value.ty(), items.join(", "))
         }
+        Value::Device(here) => format!("{here:?} {:?}", flatten(value)),
         Value::Channel(channel) => format!("{channel:?}"),
     }
 }
@@ -157,6 +160,7 @@ pub fn flatten(value: &Value) -> Vec<f64> {
         }
         Value::Tensor(tensor) => tensor.to_f64s(),
         Value::List(list) => list.iter().flat_map(flatten).collect(),
+        Value::Device(here) => here.host().map_or(Vec::new(), |x| flatten(&x.clone().into())),
         Value::Channel(_) => Vec::new(),
     }
 }
@@ -174,6 +178,7 @@ pub fn unflatten(template: &Value, numbers: &mut impl Iterator<Item = f64>) -> R
             Tensor::from_f64s(tensor.dtype(), &own, tensor.dims()).map(Value::Tensor)
         }
         Value::List(list) => map_list(list, &mut |item| unflatten(item, numbers)),
+        Value::Device(here) => unflatten(&here.host()?.clone().into(), numbers),
         Value::Channel(_) => Ok(template.clone()),
     }
 }
@@ -183,6 +188,7 @@ pub fn map_tensors(value: &Value, f: &mut dyn FnMut(&Tensor) -> Result<Tensor>) 
     match value {
         Value::Tensor(tensor) => f(tensor).map(Value::Tensor),
         Value::List(list) => map_list(list, &mut |item| map_tensors(item, f)),
+        Value::Device(here) => f(here.host()?).map(Value::Tensor),
         Value::Channel(_) => Ok(value.clone()),
     }
 }

@@ -59,11 +59,11 @@ pub fn energy(vars: &[Var], like: &[Value]) -> Result<Option<Var>> {
         }
         let part = match like {
             // Of a complex number the square of its size, and both parts, of different weights.
-            Value::Tensor(_) if var.ty().dtype().is_complex() => {
+            Value::Tensor(_) | Value::Device(_) if var.ty().dtype().is_complex() => {
                 let (re, im) = (structural::real(var)?, structural::imag(var)?);
                 Some(sum(&(&re * &re + &im * &im + &re - 0.5 * &im), &[], false)?)
             }
-            Value::Tensor(_) => Some(sum(&(var * var + var), &[], false)?),
+            Value::Tensor(_) | Value::Device(_) => Some(sum(&(var * var + var), &[], false)?),
             Value::List(list) => {
                 let mut rest = var.clone();
                 let mut items = Vec::new();

@@ -4,12 +4,14 @@
 //! - [`modes`]: one function run imperatively and as a program, with its gradients to order two.
 //! - [`gradcheck`](mod@gradcheck): gradients against finite differences.
 //! - [`battery`]: every check of an op that follows from its samples.
+//! - [`device`]: a device on host memory.
 //! - [`golden`]: functions against files that PyTorch, NumPy and SciPy computed.
 //! - [`random`]: random programs, and random calls of ops.
 //! - [`filetest`]: programs in text form that say in comments what comes of them.
 
 pub mod battery;
 pub mod check;
+pub mod device;
 pub mod filetest;
 pub mod golden;
 pub mod gradcheck;

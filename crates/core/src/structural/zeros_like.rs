@@ -72,7 +72,8 @@ impl Op for ZerosLike {
 
 fn zeros(value: &Value) -> Result<Value> {
     match value {
-        Value::Tensor(tensor) => {
+        Value::Tensor(_) | Value::Device(_) => {
+            let tensor = value.tensor()?;
             let zero = dispatch!(tensor.dtype(), T => Tensor::scalar(T::default()));
             zero.expand(tensor.dims()).map(Value::Tensor)
         }

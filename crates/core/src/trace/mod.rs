@@ -329,7 +329,7 @@ fn opaque(var: &Var) -> Result<ValueId> {
 }
 
 fn constant(var: &Var, value: &Value, loc: Loc) -> Result<ValueId> {
-    let Value::Tensor(tensor) = value else {
+    let Ok(tensor) = value.tensor() else {
         return Err(Error::symbolic("a list cannot become a constant of a program").at(loc));
     };
     let key = Arc::as_ptr(&var.0) as usize;

@@ -212,7 +212,7 @@ fn bytes_of(value: &Value) -> usize {
     match value {
         Value::Tensor(tensor) => tensor.numel() * tensor.dtype().size(),
         Value::List(list) => list.iter().map(bytes_of).sum(),
-        Value::Channel(_) => 0,
+        Value::Device(_) | Value::Channel(_) => 0,
     }
 }
 
@@ -221,6 +221,7 @@ pub fn has_nan(value: &Value) -> bool {
     match value {
         Value::Tensor(tensor) => inspect::contains_nan(tensor),
         Value::List(list) => list.iter().any(has_nan),
+        Value::Device(here) => here.host().is_ok_and(inspect::contains_nan),
         Value::Channel(_) => false,
     }
 }
@@ -230,6 +231,7 @@ pub fn has_infinity(value: &Value) -> bool {
     match value {
         Value::Tensor(tensor) => inspect::contains_inf(tensor),
         Value::List(list) => list.iter().any(has_infinity),
+        Value::Device(here) => here.host().is_ok_and(inspect::contains_inf),
         Value::Channel(_) => false,
     }
 }

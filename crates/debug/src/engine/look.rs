@@ -172,7 +172,8 @@ impl Paused<'_, '_> {
                 list.iter().nth(*first).cloned().ok_or_else(|| unknown(name))
             }
             ([], _) => Ok(value),
-            (index, Value::Tensor(tensor)) => {
+            (index, Value::Tensor(_) | Value::Device(_)) => {
+                let tensor = value.tensor()?;
                 let element = index.iter().try_fold(tensor.clone(), |row, &i| row.index(0, i))?;
                 Ok(element.into())
             }

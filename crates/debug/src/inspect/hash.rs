@@ -42,6 +42,10 @@ impl Hasher {
                     self.value(element);
                 }
             }
+            Value::Device(here) => match here.host() {
+                Ok(tensor) => self.tensor(tensor),
+                Err(_) => self.bytes(format!("{here:?}").as_bytes()),
+            },
             Value::Channel(channel) => self.bytes(format!("{channel:?}").as_bytes()),
         }
     }

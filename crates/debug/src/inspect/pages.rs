@@ -8,6 +8,7 @@ pub fn length(value: &Value) -> Option<usize> {
     match value {
         Value::Tensor(tensor) => tensor.dims().first().copied(),
         Value::List(list) => Some(list.len()),
+        Value::Device(here) => here.ty().dims().first().and_then(|dim| dim.value()),
         Value::Channel(_) => None,
     }
 }
@@ -18,7 +19,8 @@ pub fn rows(value: &Value, start: usize, count: usize) -> Result<Vec<Value>> {
     let length = length(value).unwrap_or(0);
     let stop = start.saturating_add(count).min(length);
     match value {
-        Value::Tensor(tensor) => {
+        Value::Tensor(_) | Value::Device(_) => {
+            let tensor = value.tensor()?;
             (start..stop).map(|i| tensor.index(0, i).map(Value::from)).collect()
         }
         Value::List(list) => {

@@ -125,8 +125,8 @@ fn sum_of_squares<T: Element>(tensor: &Tensor, mean: f64, unit: f64) -> f64 {
 /// Calls `f` with contiguous parts of all tensors of a value.
 fn each_tensor(value: &Value, f: &mut dyn FnMut(&Tensor)) -> Result<()> {
     match value {
-        Value::Tensor(tensor) => {
-            each_block(tensor, &mut |block| {
+        Value::Tensor(_) | Value::Device(_) => {
+            each_block(value.tensor()?, &mut |block| {
                 f(block);
                 true
             })?;

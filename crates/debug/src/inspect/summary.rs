@@ -32,7 +32,7 @@ impl Summary {
                 let number = dispatch!(tensor.dtype(), T => tensor.item::<T>().ok().map(text));
                 (None, number)
             }
-            Value::Tensor(_) | Value::Channel(_) => (None, None),
+            Value::Tensor(_) | Value::Device(_) | Value::Channel(_) => (None, None),
         };
         Summary { ty: value.ty(), listed, number, stats: Stats::of(value).ok(), hash: hash(value) }
     }

@@ -21,6 +21,10 @@ pub struct Style {
 pub fn summary(value: &Value, style: Style) -> String {
     let tensor = match value {
         Value::Tensor(tensor) => tensor,
+        Value::Device(here) => match here.host() {
+            Ok(tensor) => tensor,
+            Err(_) => return format!("{here:?}"),
+        },
         Value::List(list) => return format!("{list:?}"),
         Value::Channel(channel) => return format!("{channel:?}"),
     };
@@ -48,7 +52,8 @@ pub fn row(tensor: &Tensor, style: Style) -> String {
 pub fn text(value: &Value, style: Style, limit: usize) -> String {
     match value {
         Value::Tensor(tensor) => elements(tensor, style, limit / 8),
-        Value::List(_) | Value::Channel(_) => summary(value, style),
+        Value::Device(here) if let Ok(tensor) = here.host() => elements(tensor, style, limit / 8),
+        Value::Device(_) | Value::List(_) | Value::Channel(_) => summary(value, style),
     }
 }
 

@@ -149,7 +149,7 @@ impl Session {
             Data::Tensor(tensor) if tensor.rank() == 0 => (0, 0),
             Data::Tensor(tensor) => (N_FACTS, tensor.dims()[0]),
             Data::List(list) => (0, list.len()),
-            Data::Channel(_) => (0, 0),
+            Data::Channel(_) | Data::Device(_) => (0, 0),
         };
         let is_tensor = matches!(part.root, Data::Tensor(_));
         let handle = self.handles.add(Node::Value(part));
@@ -192,6 +192,9 @@ impl Session {
         let mut rows = Rows::default();
         let tensor = match &part.root {
             Data::Channel(_) => return Ok(rows),
+            Data::Device(_) => {
+                row_of(part.root.tensor().map_err(|error| error.to_string())?, &part.index)?
+            }
             Data::Tensor(tensor) => row_of(tensor, &part.index)?,
             Data::List(list) => {
                 let count = if page.indexed { page.count.unwrap_or(MAX_ROWS) } else { 0 };

@@ -143,6 +143,16 @@ fn same_padding(
 pub(crate) static SOURCE: Source =
     Source { name: "conv", text: include_str!("conv.c"), needs: &[&COLUMNS] };
 
+/// The function for devices.
+static SHADER: Shader = Shader {
+    text: include_str!("conv.wgsl"),
+    args: &["x", "weight", "y", "columns", "numbers", "batch", "groups", "ins", "outs"],
+    count: |n| {
+        let windows: i64 = n[4].ints().iter().skip(6).take(3).product();
+        [5, 6, 8].iter().fold(windows, |all, &i| all.saturating_mul(n[i].int()))
+    },
+};
+
 attributes! {
     /// The op behind [`conv1d`], [`conv2d`] and [`conv3d`]; without a bias.
     pub struct Conv = "conv" {
@@ -235,7 +245,8 @@ impl Op for Conv {
         let args =
             native_args(&self.geometry(), &x.dims()[2..], &weight.dims()[2..], dtype, sizes)?;
         let operands = [Arg::As(0, dtype), Arg::As(1, dtype), Arg::Out(0)];
-        Native::new(&SOURCE, [dtype], operands.into_iter().chain(args)).alone()
+        let args = operands.into_iter().chain(args);
+        Native::new(&SOURCE, [dtype], args).with_shader(&SHADER).alone()
     }
 }
 

@@ -167,6 +167,16 @@ fn spread(n_axes: usize, x: &Var, weight: &Var, options: &ConvTransposeOptions) 
 pub(crate) static SOURCE: Source =
     Source { name: "conv_transpose", text: include_str!("conv_transpose.c"), needs: &[&COLUMNS] };
 
+/// The function for devices.
+static SHADER: Shader = Shader {
+    text: include_str!("conv_transpose.wgsl"),
+    args: &["x", "weight", "y", "columns", "numbers", "batch", "groups", "ins", "outs"],
+    count: |n| {
+        let plane: i64 = n[4].ints().iter().take(3).product();
+        [5, 6, 8].iter().fold(plane, |all, &i| all.saturating_mul(n[i].int()))
+    },
+};
+
 attributes! {
     /// The adjoint of [`Conv`] as a function of its input; also the op behind [`conv_transpose1d`],
     /// [`conv_transpose2d`] and [`conv_transpose3d`].
@@ -263,7 +273,8 @@ impl Op for ConvTranspose {
         let sizes = [x.dim(0), x.dim(1), outs[0].dim(1), weight.dim(1)];
         let args = native_args(&self.geometry(), &self.sizes, &weight.dims()[2..], dtype, sizes)?;
         let operands = [Arg::As(0, dtype), Arg::As(1, dtype), Arg::Out(0)];
-        Native::new(&SOURCE, [dtype], operands.into_iter().chain(args)).alone()
+        let args = operands.into_iter().chain(args);
+        Native::new(&SOURCE, [dtype], args).with_shader(&SHADER).alone()
     }
 }
 

@@ -12,6 +12,16 @@ pub(crate) static SOURCE: Source = Source {
     needs: &[&COLUMNS],
 };
 
+/// The function for devices.
+static SHADER: Shader = Shader {
+    text: include_str!("conv_weight_grad.wgsl"),
+    args: &["x", "dy", "dweight", "columns", "numbers", "batch", "groups", "ins", "outs"],
+    count: |n| {
+        let kernel: i64 = n[4].ints().iter().skip(3).take(3).product();
+        [6, 7, 8].iter().fold(kernel, |all, &i| all.saturating_mul(n[i].int()))
+    },
+};
+
 attributes! {
     /// The gradient of [`Conv`] with respect to its weight: of the input `[batch, in, ..]` and the
     /// cotangent `[batch, out, ..]`, it makes `[out, in / groups, ..]`.
@@ -106,7 +116,8 @@ impl Op for ConvWeightGrad {
         let sizes = [x.dim(0), x.dim(1), dy.dim(1), outs[0].dim(1)];
         let args = native_args(&self.geometry(), &x.dims()[2..], &self.kernel, dtype, sizes)?;
         let operands = [Arg::As(0, dtype), Arg::As(1, dtype), Arg::Out(0)];
-        Native::new(&SOURCE, [dtype], operands.into_iter().chain(args)).alone()
+        let args = operands.into_iter().chain(args);
+        Native::new(&SOURCE, [dtype], args).with_shader(&SHADER).alone()
     }
 }
 

@@ -156,7 +156,7 @@ fn shown(value: &Value, dims: &[usize], failing: &[usize]) -> Result<String> {
     let tensor = match value {
         Value::List(list) => return Ok(format!("{list:?}")),
         Value::Channel(channel) => return Ok(format!("{channel:?}")),
-        Value::Tensor(tensor) => tensor,
+        Value::Tensor(_) | Value::Device(_) => value.tensor()?,
     };
     let head = first(tensor, SHOWN);
     if tensor.dims() != dims || dims.is_empty() {

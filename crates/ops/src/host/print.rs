@@ -125,6 +125,10 @@ impl Print {
             (Value::Tensor(tensor), Some(most)) => first(tensor, most),
             (Value::Tensor(tensor), None) => format!("{tensor:?}"),
             (Value::List(list), _) => format!("{list:?}"),
+            (Value::Device(here), _) => match here.host() {
+                Ok(tensor) => return self.text(&tensor.clone().into()),
+                Err(_) => format!("{here:?}"),
+            },
             (Value::Channel(channel), _) => format!("{channel:?}"),
         };
         let ty = value.ty().to_string();

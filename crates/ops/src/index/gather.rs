@@ -23,6 +23,13 @@ pub fn gather(x: &Var, index: &Var, axis: i64) -> Result<Var> {
 pub(crate) static SOURCE: Source =
     Source { name: "gather", text: include_str!("gather.c"), needs: &[] };
 
+/// The function for devices.
+static SHADER: Shader = Shader {
+    text: include_str!("gather.wgsl"),
+    args: &["x", "index", "y", "outer", "size", "inner", "count"],
+    count: |n| n[3].int().saturating_mul(n[5].int()).saturating_mul(n[6].int()),
+};
+
 attributes! {
     /// The op behind [`gather`].
     pub struct Gather = "gather" {
@@ -104,7 +111,7 @@ impl Op for Gather {
         let [outer, size, inner] = kernel::around(inputs[0], axis(self.axis, inputs[0].rank())?)?;
         let sizes = [outer, size, inner, kernel::count(inputs[1].dims())?].map(Arg::Size);
         let args = [Arg::In(0), Arg::In(1), Arg::Out(0)].into_iter().chain(sizes);
-        Native::new(&SOURCE, [inputs[0].dtype()], args).failing().alone()
+        Native::new(&SOURCE, [inputs[0].dtype()], args).failing().with_shader(&SHADER).alone()
     }
 }
 

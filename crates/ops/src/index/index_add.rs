@@ -25,6 +25,13 @@ pub fn index_add(updates: &Var, index: &Var, axis: i64, size: Dim) -> Result<Var
 pub(crate) static SOURCE: Source =
     Source { name: "index_add", text: include_str!("index_add.c"), needs: &[] };
 
+/// The function for devices.
+static SHADER: Shader = Shader {
+    text: include_str!("index_add.wgsl"),
+    args: &["updates", "index", "y", "outer", "size", "inner", "count"],
+    count: |n| n[3].int().saturating_mul(n[4].int()).saturating_mul(n[5].int()),
+};
+
 attributes! {
     /// The op behind [`index_add`].
     pub struct IndexAdd = "index_add" {
@@ -117,7 +124,7 @@ impl Op for IndexAdd {
         let [outer, size, inner] = kernel::around(&outs[0], axis)?;
         let sizes = [outer, size, inner, kernel::count(inputs[1].dims())?].map(Arg::Size);
         let args = [Arg::In(0), Arg::In(1), Arg::Out(0)].into_iter().chain(sizes);
-        Native::new(&SOURCE, [inputs[0].dtype()], args).failing().alone()
+        Native::new(&SOURCE, [inputs[0].dtype()], args).failing().with_shader(&SHADER).alone()
     }
 }
 

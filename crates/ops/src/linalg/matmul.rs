@@ -35,6 +35,17 @@ pub(crate) static GEMM: Source = Source { name: "gemm", text: include_str!("gemm
 pub(crate) static SOURCE: Source =
     Source { name: "matmul", text: include_str!("matmul.c"), needs: &[&GEMM, &BATCH] };
 
+/// The function for devices.
+static SHADER: Shader = Shader {
+    text: include_str!("matmul.wgsl"),
+    args: &["a", "b", "c", "rank", "sizes", "steps_a", "steps_b", "ta", "tb", "m", "n", "k"],
+    count: |n| {
+        let tiles = [9, 10].map(|i| n[i].int().saturating_add(31) / 32);
+        let batch: i64 = n[4].ints().iter().product();
+        batch.saturating_mul(tiles[0]).saturating_mul(tiles[1])
+    },
+};
+
 /// Products of whole numbers, in C.
 pub(crate) static WHOLE: Source =
     Source { name: "matmul_whole", text: include_str!("matmul_whole.c"), needs: &[&BATCH] };
@@ -252,7 +263,11 @@ impl Op for Matmul {
         };
         let m = if merged { m.mul(kernel::count(of_left)?)? } else { m };
         let sizes = [ta, tb, Arg::Size(m), Arg::Size(n), Arg::Size(k)];
-        Native::new(source, [dtype], operands.into_iter().chain(of_batch).chain(sizes)).alone()
+        let args = operands.into_iter().chain(of_batch).chain(sizes);
+        match dtype.is_float() {
+            true => Native::new(source, [dtype], args).with_shader(&SHADER).alone(),
+            false => Native::new(source, [dtype], args).alone(),
+        }
     }
 }
 

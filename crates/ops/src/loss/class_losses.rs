@@ -21,6 +21,13 @@ pub(super) fn class_losses(logits: &Var, labels: &Var, ignored: i64) -> Result<V
 pub(crate) static SOURCE: Source =
     Source { name: "class_losses", text: include_str!("class_losses.c"), needs: &[] };
 
+/// The function for devices.
+static SHADER: Shader = Shader {
+    text: include_str!("class_losses.wgsl"),
+    args: &["x", "labels", "losses", "slopes", "rows", "classes", "ignored"],
+    count: |n| n[4].int(),
+};
+
 attributes! {
     /// The op behind `class_losses`, the implementation of [`cross_entropy`](crate::cross_entropy) for rows.
     ///
@@ -107,7 +114,7 @@ impl Op for ClassLosses {
         let sizes = [inputs[0].dim(0), inputs[0].dim(1)].map(Arg::Size);
         let args = [Arg::In(0), Arg::In(1), Arg::Out(0), slopes].into_iter().chain(sizes);
         let args = args.chain([Arg::Int(self.ignored)]);
-        Native::new(&SOURCE, [inputs[0].dtype()], args).failing().alone()
+        Native::new(&SOURCE, [inputs[0].dtype()], args).failing().with_shader(&SHADER).alone()
     }
 }
 

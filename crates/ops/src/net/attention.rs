@@ -19,6 +19,39 @@ pub(crate) static SOURCE: Source = Source {
     needs: &[&crate::linalg::matmul::GEMM],
 };
 
+/// The function for devices.
+static SHADER: Shader = Shader {
+    text: include_str!("attention.wgsl"),
+    args: &[
+        "q",
+        "k",
+        "v",
+        "mask",
+        "holds",
+        "y",
+        "logs",
+        "scores",
+        "rank",
+        "sizes",
+        "steps_q",
+        "steps_k",
+        "steps_v",
+        "steps_mask",
+        "shared",
+        "queries",
+        "keys",
+        "width",
+        "depth",
+        "causal",
+        "scale",
+    ],
+    count: |n| match n[18].int() {
+        // As many sums has a lane.
+        ..=256 => n[9].ints().iter().fold(n[15].int(), |all, &size| all.saturating_mul(size)),
+        _ => -1,
+    },
+};
+
 /// The arguments of a mask: of numbers and of bools, of which one is null.
 pub(super) fn masks(mask: Option<&&Type>, input: usize) -> [Arg; 2] {
     match mask {
@@ -260,7 +293,7 @@ impl Op for Attend {
         let work = Arg::Work(layout.scores.mul(Dim::size(inputs[0].dtype().size()))?);
         let operands = [Arg::In(0), Arg::In(1), Arg::In(2)].into_iter().chain(mask);
         let args = operands.chain([Arg::Out(0), logs, work]).chain(layout.args);
-        Native::new(&SOURCE, [inputs[0].dtype()], args).alone()
+        Native::new(&SOURCE, [inputs[0].dtype()], args).with_shader(&SHADER).alone()
     }
 }
 

@@ -17,6 +17,49 @@ static SOURCE: Source = Source {
     needs: &[&super::attention::SOURCE],
 };
 
+/// The function for devices.
+static SHADER: Shader = Shader {
+    text: include_str!("attention_grad.wgsl"),
+    args: &[
+        "dy",
+        "q",
+        "k",
+        "v",
+        "y",
+        "logs",
+        "mask",
+        "holds",
+        "dq",
+        "dk",
+        "dv",
+        "work",
+        "rank",
+        "sizes",
+        "steps_q",
+        "steps_k",
+        "steps_v",
+        "steps_mask",
+        "shared",
+        "queries",
+        "keys",
+        "width",
+        "depth",
+        "causal",
+        "scale",
+        "all_q",
+        "all_k",
+        "all_v",
+    ],
+    count: |n| {
+        let (width, depth) = (n[21].int(), n[22].int());
+        // As many sums has a lane.
+        match (1..=256).contains(&width) && (1..=256).contains(&depth) {
+            true => (n[25].int() + n[26].int()) / width + n[27].int() / depth,
+            false => -1,
+        }
+    },
+};
+
 attributes! {
     /// The gradient of [`Attend`](super::attention::Attend), for a given result and given logarithms.
     ///
@@ -135,7 +178,7 @@ impl Op for AttendGrad {
         let counts = counts.collect::<Result<Vec<_>>>()?;
         let args =
             operands.chain((0..3).map(Arg::Out)).chain([work]).chain(layout.args).chain(counts);
-        Native::new(&SOURCE, [inputs[0].dtype()], args).alone()
+        Native::new(&SOURCE, [inputs[0].dtype()], args).with_shader(&SHADER).alone()
     }
 }
 

@@ -27,6 +27,13 @@ pub fn log_softmax(x: &Var, axis: i64) -> Result<Var> {
 pub(crate) static SOURCE: Source =
     Source { name: "log_softmax", text: include_str!("log_softmax.c"), needs: &[] };
 
+/// The function for devices.
+static SHADER: Shader = Shader {
+    text: include_str!("log_softmax.wgsl"),
+    args: &["x", "y", "outer", "size", "inner"],
+    count: |n| n[2].int().saturating_mul(n[4].int()),
+};
+
 attributes! {
     /// The op behind [`log_softmax`].
     pub struct LogSoftmax = "log_softmax" {
@@ -67,7 +74,7 @@ impl Op for LogSoftmax {
     fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
         let sizes = kernel::around(inputs[0], axis(self.axis, inputs[0].rank())?)?.map(Arg::Size);
         let args = [Arg::In(0), Arg::Out(0)].into_iter().chain(sizes);
-        Native::new(&SOURCE, [inputs[0].dtype()], args).alone()
+        Native::new(&SOURCE, [inputs[0].dtype()], args).with_shader(&SHADER).alone()
     }
 }
 

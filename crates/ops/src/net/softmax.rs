@@ -24,6 +24,13 @@ pub fn softmax(x: &Var, axis: i64) -> Result<Var> {
 pub(crate) static SOURCE: Source =
     Source { name: "softmax", text: include_str!("softmax.c"), needs: &[] };
 
+/// The function for devices.
+static SHADER: Shader = Shader {
+    text: include_str!("softmax.wgsl"),
+    args: &["x", "y", "outer", "size", "inner"],
+    count: |n| n[2].int().saturating_mul(n[4].int()),
+};
+
 attributes! {
     /// The op behind [`softmax`].
     pub struct SoftmaxOp = "softmax" {
@@ -72,7 +79,7 @@ impl Op for SoftmaxOp {
     fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
         let sizes = kernel::around(inputs[0], axis(self.axis, inputs[0].rank())?)?.map(Arg::Size);
         let args = [Arg::In(0), Arg::Out(0)].into_iter().chain(sizes);
-        Native::new(&SOURCE, [inputs[0].dtype()], args).alone()
+        Native::new(&SOURCE, [inputs[0].dtype()], args).with_shader(&SHADER).alone()
     }
 }
 

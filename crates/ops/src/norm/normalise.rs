@@ -30,6 +30,16 @@ choices! {
 pub(crate) static SOURCE: Source =
     Source { name: "normalise", text: include_str!("normalise.c"), needs: &[] };
 
+/// The function for devices.
+static SHADER: Shader = Shader {
+    text: include_str!("normalise.wgsl"),
+    args: &[
+        "x", "weight", "bias", "y", "means", "scales", "rows", "size", "groups", "each", "centre",
+        "eps",
+    ],
+    count: |n| n[6].int(),
+};
+
 /// Over a batch, in C.
 pub(crate) static BATCH: Source =
     Source { name: "normalise_batch", text: include_str!("normalise_batch.c"), needs: &[] };
@@ -264,7 +274,8 @@ impl Op for Normalise {
             _ => [moment(1), moment(2)],
         };
         let args = operands.into_iter().chain(moments).chain(rows(self.over, self.count, x)?);
-        Native::new(&SOURCE, [x.dtype()], args.chain([Arg::Number(self.eps)])).alone()
+        let args = args.chain([Arg::Number(self.eps)]);
+        Native::new(&SOURCE, [x.dtype()], args).with_shader(&SHADER).alone()
     }
 }
 

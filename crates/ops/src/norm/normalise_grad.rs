@@ -12,6 +12,16 @@ use crate::{mean, rsqrt, sum};
 pub(crate) static SOURCE: Source =
     Source { name: "normalise_grad", text: include_str!("normalise_grad.c"), needs: &[] };
 
+/// The function for devices.
+static SHADER: Shader = Shader {
+    text: include_str!("normalise_grad.wgsl"),
+    args: &[
+        "dy", "x", "means", "scales", "weight", "dx", "dweight", "dbias", "n_params", "rows",
+        "size", "groups", "each", "centre",
+    ],
+    count: |n| n[9].int().saturating_add(n[8].int()),
+};
+
 /// Over a batch, in C.
 pub(crate) static BATCH: Source = Source {
     name: "normalise_batch_grad",
@@ -190,7 +200,8 @@ impl Op for NormaliseGrad {
         }
         let n_params = outs.get(1).map_or(Ok(Dim::size(0)), |param| kernel::count(param.dims()))?;
         let args = operands.into_iter().chain([Arg::Size(n_params)]);
-        Native::new(&SOURCE, [x.dtype()], args.chain(rows(self.over, self.count, x)?)).alone()
+        let args = args.chain(rows(self.over, self.count, x)?);
+        Native::new(&SOURCE, [x.dtype()], args).with_shader(&SHADER).alone()
     }
 }
 

@@ -148,6 +148,15 @@ pub(super) fn two(outputs: Outputs) -> Result<(Var, Var)> {
 pub(crate) static SOURCE: Source =
     Source { name: "max_pool", text: include_str!("max_pool.c"), needs: &[&POOL] };
 
+/// The function for devices.
+static SHADER: Shader = Shader {
+    text: include_str!("max_pool.wgsl"),
+    args: &["x", "y", "places", "planes", "n"],
+    count: |n| {
+        n[4].ints().iter().skip(6).take(3).fold(n[3].int(), |all, &size| all.saturating_mul(size))
+    },
+};
+
 attributes! {
     /// The op behind [`max_pool2d`] and its like. Its outputs are the greatest elements and their
     /// positions, counted over the pooled axes.
@@ -207,7 +216,8 @@ impl Op for MaxPool {
     fn kernel(&self, inputs: &[&Type], outs: &[Type]) -> Result<Option<Kernel>> {
         let args = native_args(&self.geometry(), inputs[0], &outs[0])?;
         let operands = [Arg::In(0), Arg::Out(0), Arg::Out(1)];
-        Native::new(&SOURCE, [inputs[0].dtype()], operands.into_iter().chain(args)).alone()
+        let args = operands.into_iter().chain(args);
+        Native::new(&SOURCE, [inputs[0].dtype()], args).with_shader(&SHADER).alone()
     }
 }
 

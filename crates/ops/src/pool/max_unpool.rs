@@ -125,6 +125,13 @@ fn sizes(
 pub(crate) static SOURCE: Source =
     Source { name: "max_unpool", text: include_str!("max_unpool.c"), needs: &[] };
 
+/// The function for devices.
+static SHADER: Shader = Shader {
+    text: include_str!("max_unpool.wgsl"),
+    args: &["x", "places", "y", "planes", "size", "count"],
+    count: |n| n[3].int().saturating_mul(n[4].int()),
+};
+
 attributes! {
     /// The op behind [`max_unpool2d`] and its like: adds each element at its position to zeros.
     pub struct MaxUnpool = "max_unpool" {
@@ -181,7 +188,7 @@ impl Op for MaxUnpool {
             kernel::count(&places[leading..])?,
         ];
         let args = [Arg::In(0), Arg::In(1), Arg::Out(0)].into_iter().chain(sizes.map(Arg::Size));
-        Native::new(&SOURCE, [inputs[0].dtype()], args).failing().alone()
+        Native::new(&SOURCE, [inputs[0].dtype()], args).failing().with_shader(&SHADER).alone()
     }
 }
 

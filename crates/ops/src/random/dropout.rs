@@ -28,6 +28,13 @@ static SOURCE: Source = Source {
     needs: &[&super::generator::PHILOX],
 };
 
+/// The function for devices.
+static SHADER: Shader = Shader {
+    text: concat!(include_str!("philox.wgsl"), include_str!("dropout.wgsl")),
+    args: &["x", "stream", "y", "count", "each", "threshold", "scale", "shift", "floor"],
+    count: |n| n[3].int().saturating_mul(n[4].int()),
+};
+
 /// Dropout of groups of elements, one for each place on the first axes: kept ones are multiplied and moved, the others are a number.
 pub(crate) fn native_dropout(
     x: &Type,
@@ -46,7 +53,8 @@ pub(crate) fn native_dropout(
         Arg::Size(each),
         Arg::Int(threshold),
     ];
-    Native::new(&SOURCE, [x.dtype()], args.into_iter().chain(numbers)).alone()
+    let args = args.into_iter().chain(numbers);
+    Native::new(&SOURCE, [x.dtype()], args).with_shader(&SHADER).alone()
 }
 
 attributes! {

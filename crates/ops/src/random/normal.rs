@@ -25,6 +25,13 @@ pub fn normal(ty: &Type, mean: f64, std: f64) -> Result<Var> {
 pub(crate) static SOURCE: Source =
     Source { name: "normal", text: include_str!("normal.c"), needs: &[&super::generator::PHILOX] };
 
+/// The function for devices.
+static SHADER: Shader = Shader {
+    text: concat!(include_str!("philox.wgsl"), include_str!("normal.wgsl")),
+    args: &["stream", "y", "count", "mean", "std"],
+    count: |n| n[2].int(),
+};
+
 attributes! {
     /// The op behind [`normal`].
     pub struct Normal = "normal" {
@@ -77,7 +84,7 @@ impl Op for Normal {
     fn kernel(&self, _: &[&Type], outs: &[Type]) -> Result<Option<Kernel>> {
         let count = Arg::Size(kernel::count(outs[0].dims())?);
         let args = [Arg::In(0), Arg::Out(0), count, Arg::Number(self.mean), Arg::Number(self.std)];
-        Native::new(&SOURCE, [outs[0].dtype()], args).alone()
+        Native::new(&SOURCE, [outs[0].dtype()], args).with_shader(&SHADER).alone()
     }
 }
 

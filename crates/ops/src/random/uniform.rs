@@ -27,6 +27,13 @@ pub(crate) static SOURCE: Source = Source {
     needs: &[&super::generator::PHILOX],
 };
 
+/// The function for devices.
+static SHADER: Shader = Shader {
+    text: concat!(include_str!("philox.wgsl"), include_str!("uniform.wgsl")),
+    args: &["stream", "y", "count", "low", "high"],
+    count: |n| n[2].int(),
+};
+
 attributes! {
     /// The op behind [`uniform`].
     pub struct Uniform = "uniform" {
@@ -79,7 +86,7 @@ impl Op for Uniform {
     fn kernel(&self, _: &[&Type], outs: &[Type]) -> Result<Option<Kernel>> {
         let count = Arg::Size(kernel::count(outs[0].dims())?);
         let args = [Arg::In(0), Arg::Out(0), count, Arg::Number(self.low), Arg::Number(self.high)];
-        Native::new(&SOURCE, [outs[0].dtype()], args).alone()
+        Native::new(&SOURCE, [outs[0].dtype()], args).with_shader(&SHADER).alone()
     }
 }
 

@@ -60,7 +60,8 @@ impl Op for Argmax {
     fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {
         let sizes = kernel::around(inputs[0], axis(self.axis, inputs[0].rank())?)?.map(Arg::Size);
         let args = [Arg::In(0), Arg::Out(0)].into_iter().chain(sizes).chain([Arg::Int(1)]);
-        Native::new(&super::family::ARG, [inputs[0].dtype()], args).alone()
+        let native = Native::new(&super::family::ARG, [inputs[0].dtype()], args);
+        native.with_shader(&super::family::ARG_SHADER).alone()
     }
 }
 

@@ -9,6 +9,13 @@ use crate::unary::sqrt;
 /// Positions of extremes, in C.
 pub(super) static ARG: Source = Source { name: "arg", text: include_str!("arg.c"), needs: &[] };
 
+/// The function for devices.
+pub(super) static ARG_SHADER: Shader = Shader {
+    text: include_str!("arg.wgsl"),
+    args: &["x", "y", "outer", "size", "inner", "greatest"],
+    count: |n| n[2].int().saturating_mul(n[4].int()),
+};
+
 /// A reduction of a value over axes.
 pub struct Reduction {
     /// The axes, counted from the front, in order.

@@ -7,6 +7,32 @@ use crate::prelude::*;
 pub(crate) static SOURCE: Source =
     Source { name: "adam_update", text: include_str!("adam_update.c"), needs: &[] };
 
+/// The function for devices.
+static SHADER: Shader = Shader {
+    text: include_str!("adam_update.wgsl"),
+    args: &[
+        "w",
+        "m",
+        "v",
+        "top",
+        "g",
+        "to_w",
+        "to_m",
+        "to_v",
+        "to_top",
+        "lr",
+        "c1",
+        "c2",
+        "count",
+        "beta1",
+        "beta2",
+        "eps",
+        "decay",
+        "decoupled",
+    ],
+    count: |n| n[12].int(),
+};
+
 attributes! {
     /// A step of Adam, AdamW and AMSGrad for any number of parameters of one float type.
     ///
@@ -94,7 +120,7 @@ impl Op for AdamUpdate {
             let settings = [self.beta1, self.beta2, self.eps, self.decay].map(Arg::Number);
             let args = operands.into_iter().chain(numbers).chain(settings);
             let args = args.chain([Arg::Int(self.decoupled.into())]);
-            Ok(Native::new(&SOURCE, [inputs[i].dtype()], args))
+            Ok(Native::new(&SOURCE, [inputs[i].dtype()], args).with_shader(&SHADER))
         };
         Ok(Some(Kernel::Calls((0..n).map(of).collect::<Result<_>>()?)))
     }

@@ -7,6 +7,26 @@ use crate::prelude::*;
 pub(crate) static SOURCE: Source =
     Source { name: "momentum_update", text: include_str!("momentum_update.c"), needs: &[] };
 
+/// The function for devices.
+static SHADER: Shader = Shader {
+    text: include_str!("momentum_update.wgsl"),
+    args: &[
+        "w",
+        "v",
+        "g",
+        "to_w",
+        "to_v",
+        "lr",
+        "part",
+        "count",
+        "momentum",
+        "nesterov",
+        "decay",
+        "decoupled",
+    ],
+    count: |n| n[7].int(),
+};
+
 attributes! {
     /// A step of gradient descent with momentum for any number of parameters of one float type.
     ///
@@ -72,7 +92,7 @@ impl Op for MomentumUpdate {
                 Arg::Int(self.decoupled.into()),
             ];
             let args = operands.into_iter().chain([number(0), number(1), count]).chain(settings);
-            Ok(Native::new(&SOURCE, [inputs[i].dtype()], args))
+            Ok(Native::new(&SOURCE, [inputs[i].dtype()], args).with_shader(&SHADER))
         };
         Ok(Some(Kernel::Calls((0..n).map(of).collect::<Result<_>>()?)))
     }

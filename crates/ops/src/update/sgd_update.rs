@@ -7,6 +7,13 @@ use crate::prelude::*;
 pub(crate) static SOURCE: Source =
     Source { name: "sgd_update", text: include_str!("sgd_update.c"), needs: &[] };
 
+/// The function for devices.
+static SHADER: Shader = Shader {
+    text: include_str!("sgd_update.wgsl"),
+    args: &["w", "g", "to", "lr", "count", "decay", "decoupled"],
+    count: |n| n[4].int(),
+};
+
 attributes! {
     /// A step of gradient descent for any number of parameters of one float type.
     ///
@@ -58,7 +65,7 @@ impl Op for SgdUpdate {
             let settings = [Arg::Number(self.decay), Arg::Int(self.decoupled.into())];
             let args = [Arg::In(i), Arg::In(n + i), Arg::Out(i), number(0), count];
             let args = args.into_iter().chain(settings);
-            Ok(Native::new(&SOURCE, [inputs[i].dtype()], args))
+            Ok(Native::new(&SOURCE, [inputs[i].dtype()], args).with_shader(&SHADER))
         };
         Ok(Some(Kernel::Calls((0..n).map(of).collect::<Result<_>>()?)))
     }

@@ -86,7 +86,7 @@ fn inputs(executor: &Executor, start: &Start) -> Result<BTreeMap<String, u32>> {
 /// The checksum of a value, with its type.
 fn sum(value: &Value) -> Result<u32> {
     match value {
-        Value::Tensor(tensor) => checksum(tensor),
+        Value::Tensor(_) | Value::Device(_) => checksum(value.tensor()?),
         Value::List(list) => {
             let mut all = Vec::new();
             for value in list.iter() {

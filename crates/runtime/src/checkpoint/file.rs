@@ -260,6 +260,7 @@ impl Writer {
                 self.n_lists += 1;
                 format!("l{}", self.n_lists - 1)
             }
+            Value::Device(here) => format!("t{}", self.tensor(here.host()?, name)),
             Value::Channel(channel) => self.channel(channel)?,
         })
     }

@@ -53,6 +53,7 @@ impl<W: Write + Send> Observer for Logger<W> {
 /// Type and range of a value.
 pub(crate) fn summary(value: &Value) -> String {
     match value {
+        Value::Device(here) => format!("{here:?}"),
         Value::Tensor(tensor) if tensor.numel() == 1 => {
             format!("{} {}", tensor.ty(), tensor.to_f64s()[0])
         }

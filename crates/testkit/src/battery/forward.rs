@@ -14,10 +14,10 @@ pub(super) fn expected(call: &Call, outputs: &[Value], expect: &Expect) -> Check
     match expect {
         Expect::Outputs(expected) => all(outputs, expected, by_dtype),
         Expect::Scalar(reference) => {
-            let [Value::Tensor(found)] = outputs else {
+            let [found] = outputs else {
                 return Err(Failure::new("an elementwise op gives one tensor"));
             };
-            let expected = apply_scalar(call, found, *reference)?;
+            let expected = apply_scalar(call, found.tensor()?, *reference)?;
             by_dtype(&outputs[0], &expected.into())
         }
         Expect::Agreement | Expect::Refused(_) => Ok(()),

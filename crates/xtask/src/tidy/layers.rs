@@ -16,7 +16,7 @@ const LAYERS: [&[&str]; 13] = [
     &["ops"],
     &["compile"],
     &["runtime"],
-    &["export"],
+    &["export", "gpu"],
     &["debug"],
     &["fluvial"],
     &["bridge", "capi", "view"],

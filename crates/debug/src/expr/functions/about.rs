@@ -53,7 +53,7 @@ pub fn cast(arguments: &mut Arguments) -> Result<Item> {
 fn tensor(arguments: &mut Arguments) -> Result<Var> {
     let x = arguments.var()?;
     match x.value()? {
-        Value::Tensor(_) => Ok(x),
+        Value::Tensor(_) | Value::Device(_) => Ok(x),
         Value::List(_) => Err(Error::argument("a list has no shape of its own")
             .remedy("ask for one of its elements: `xs[0].shape`, or for `len(xs)`")),
         Value::Channel(_) => Err(Error::argument("a channel has no shape of its own")),
