@@ -41,6 +41,8 @@ def explained(name: str, args: tuple, options: dict[str, Any], error: BaseExcept
     params = _stubs().get(name)
     if params is None:
         return _told(error, name, str(error), "")
+    if isinstance(options.get("out"), _core.Tensor) and all(param.name != "out" for param in params):
+        return into(options["out"], getattr(_core, name)(*args, **{key: value for key, value in options.items() if key != "out"}))
     shown = f"the arguments are `{name}({', '.join(map(_shown, params))})`"
     places = [param for param in params if not param.by_name]
     if len(args) > len(places):
@@ -76,6 +78,23 @@ def explained(name: str, args: tuple, options: dict[str, Any], error: BaseExcept
     return _told(error, name, str(error), "" if "\n  remedy: " in str(error) else shown)
 
 
+def into(out: Any, found: Any) -> Any:
+    """Gives the tensor of an argument `out` what a function has found; returns it.
+
+    Args:
+        out: The tensor.
+        found: What it is to hold.
+    """
+    from ._array_api.dtypes import can_cast
+    from ._inplace import put
+
+    if not isinstance(found, _core.Tensor):
+        raise fault(TypeError, "`out` is one tensor, and the function gives several", "leave `out` out, and name the results")
+    if not can_cast(found.dtype, out.dtype):
+        raise fault(TypeError, f"{found.type_text} does not fit `out`, which is {out.type_text}", "make `out` with the element type of the result")
+    return put(out, found if found.dtype == out.dtype else _core.cast(found, out.dtype))
+
+
 def _told(error: BaseException, name: str, what: str, remedy: str) -> BaseException:
     what, _, own = what.partition("\n  remedy: ")
     kind = type(error) if type(error).__module__ == "builtins" else TypeError
@@ -105,7 +124,10 @@ def with_our_names(function: Any, given: dict[str, Any]) -> Any:
     others = _core.other_names()
     pairs = [*others.get(function.__name__, {}).items(), *_everywhere(others[""])]
     values = {name: given[name] for name in params}
+    out = given["wrong"].get("out") if "out" not in params else None
     for option, value in given["wrong"].items():
+        if option == "out" and isinstance(out, _core.Tensor):
+            continue
         known = [ours for other, ours in pairs if other == option and (not ours or ours in params)]
         if not known:
             raise unknown_option(function, option)
@@ -117,7 +139,8 @@ def with_our_names(function: Any, given: dict[str, Any]) -> Any:
         values[known[0]] = value
     by_place = [values.pop(name) for name, p in params.items() if p.kind is p.POSITIONAL_ONLY]
     rest = [p for p in params.values() if p.kind is p.VAR_POSITIONAL]
-    return function(*by_place, *(values.pop(rest[0].name) if rest else ()), **values)
+    found = function(*by_place, *(values.pop(rest[0].name) if rest else ()), **values)
+    return into(out, found) if isinstance(out, _core.Tensor) else found
 
 
 def _everywhere(table: dict[str, str]) -> Any:

@@ -184,7 +184,6 @@ _MEMBERS = {
                     "nothing: it tells what happens inside of PyTorch"),
     "Layer": {
         "compile": "fl.function(layer)",
-        "cpu": f"the layer itself: {_ONE}",
         "cuda": f"the layer itself: {_ONE}",
         "get_extra_state": "register_buffer(name, tensor)",
         "set_extra_state": "register_buffer(name, tensor)",

@@ -21,8 +21,8 @@ What a function of the user's raises comes through as it is.
 """
 
 
-class StateError(KeyError):
-    """A state does not exist, or has another type than the value given to it.
+class StateError(KeyError, RuntimeError):
+    """A state does not exist, or has another type than the value given to it. PyTorch raises a `RuntimeError` where states do not fit.
 
     Example:
         >>> try:

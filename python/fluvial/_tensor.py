@@ -33,6 +33,8 @@ class Device(str):
     """
 
     index: Any = None  # type: ignore[assignment]
+    #: The names of devices, also of those that are not there.
+    OTHERS = frozenset("cpu cuda mps xpu mtia meta ipu hpu xla".split())
 
     def __new__(cls, type: str = "cpu", index: int | None = None) -> Device:
         name = str(type).partition(":")[0]

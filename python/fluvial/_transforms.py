@@ -169,8 +169,12 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
     """
     _check_function("vjp", function)
     run = Run(function, with_tensors(primals), {}, tuple(range(len(primals))), has_aux)
+    is_part = _core.is_building()
 
     def pull(cotangents: Any) -> tuple:
+        if _core.is_building() and not is_part:
+            # What was recorded line by line is no part of the program that is being built now: it runs again there.
+            return vjp(function, *primals, has_aux=has_aux)[1](cotangents)
         seeds: list[Any] = []
         form = flatten(with_tensors((cotangents,))[0], seeds, is_tensor)
         if form != run.form:

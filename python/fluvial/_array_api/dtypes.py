@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 from collections import namedtuple
 
 from .. import _core
@@ -142,7 +143,21 @@ def can_cast(from_: Any, to: DTypeLike, /) -> builtins.bool:
     return result_type(own, to) == dtype_of(to)
 
 
-finfo_object = namedtuple("finfo_object", "bits eps max min smallest_normal dtype")
+class finfo_object(namedtuple("finfo_object", "bits eps max min smallest_normal dtype")):
+    """The limits of a float type."""
+
+    __slots__ = ()
+
+    @property
+    def tiny(self) -> float:
+        """The smallest positive number with all its digits."""
+        return self.smallest_normal
+
+    @property
+    def resolution(self) -> float:
+        """The power of ten of the last digit that counts."""
+        return 10.0 ** -int(-math.log10(self.eps))
+
 iinfo_object = namedtuple("iinfo_object", "bits max min dtype")
 
 #: By element type: the bits of the significand and the largest exponent.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from .. import _core
+from .._derived.special import erfinv
 from ._gamma import standard_gamma
 from .distribution import Distribution, expanded, values
 
@@ -78,6 +79,9 @@ class Normal(_LocScale):
 
     def cdf(self, value: TensorLike) -> Tensor:
         return 0.5 * (1.0 + _core.erf(self._z(value) * math.sqrt(0.5)))
+
+    def icdf(self, value: TensorLike) -> Tensor:
+        return self.loc + self.scale * erfinv(2.0 * _core.tensor(value) - 1.0) * math.sqrt(2.0)
 
     def entropy(self) -> Tensor:
         return 0.5 + 0.5 * _LOG_2PI + _core.log(self.scale)

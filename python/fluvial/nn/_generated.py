@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._stated import Stated, Table
+from ._stated import Recurrent, Stated, Table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -4924,7 +4924,7 @@ class UpsamplingBilinear2d(Stated):
         def forward(self, x: Tensor) -> Tensor: ...
 
 
-class RNN(Stated):
+class RNN(Recurrent):
     """A recurrent network, `h = tanh(W_ih x + b_ih + W_hh h + b_hh)` over the time axis; see `rnn`.
     From `[time, batch, inputs]` to `[time, batch, hidden]` and the last state of each layer.
 
@@ -5003,7 +5003,7 @@ class RNN(Stated):
 Rnn = RNN
 
 
-class GRU(Stated):
+class GRU(Recurrent):
     """Gated recurrent units; see `gru`. Gates stand in the order reset, update, new.
 
     Args:
@@ -5077,7 +5077,7 @@ class GRU(Stated):
 Gru = GRU
 
 
-class LSTM(Stated):
+class LSTM(Recurrent):
     """Long short-term memory; see `lstm`. Gates stand in the order input, forget, cell, output. Its
     state is a pair of hidden state and memory.
 

@@ -34,6 +34,45 @@ class Handle:
         self.remove()
 
 
+class WithOptions:
+    """A hook that also gets what the layer is called with by name."""
+
+    def __init__(self, hook: Callable[..., Any]) -> None:
+        self.hook = hook
+
+
+def handle(hooks: dict[int, Any], hook: Callable[..., Any], first: bool, with_options: bool) -> Handle:
+    """Adds a hook to others, behind or before them."""
+    found = Handle(hooks, WithOptions(hook) if with_options else hook)
+    if first:
+        others = [(number, other) for number, other in hooks.items() if number != found._id]
+        for number, other in others:
+            del hooks[number]
+            hooks[number] = other
+    return found
+
+
+def before(layer: Any, hook: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """What a hook before `forward` makes of the inputs."""
+    if isinstance(hook, WithOptions):
+        changed = hook.hook(layer, inputs, options)
+        if changed is None:
+            return inputs, options
+        if not (isinstance(changed, tuple) and len(changed) == 2):
+            raise fault(RuntimeError, "a hook with options returns a pair or nothing", "return `(args, kwargs)`")
+        return changed
+    changed = hook(layer, inputs)
+    if changed is None:
+        return inputs, options
+    return (changed if isinstance(changed, tuple) else (changed,)), options
+
+
+def after(layer: Any, hook: Any, inputs: tuple[Any, ...], options: dict[str, Any], result: Any) -> Any:
+    """What a hook after `forward` makes of the result."""
+    changed = hook.hook(layer, inputs, options, result) if isinstance(hook, WithOptions) else hook(layer, inputs, result)
+    return result if changed is None else changed
+
+
 def with_backward_hooks(layer: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Calls a layer so that its hooks see the gradients of its inputs and outputs."""
     from .._tree import leaves

@@ -9,7 +9,7 @@ from .._fault import fault
 from ..initializer import Assign, XavierUniform
 from . import _state_dict
 from ._attributes import Attributes
-from ._hooks import Handle, with_backward_hooks
+from ._hooks import Handle, after, before, handle, with_backward_hooks
 from ._listing import Listing
 from ._parameter import Buffer, Parameter
 
@@ -70,16 +70,14 @@ class Layer(Attributes):
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
         """Calls `forward`, with the hooks before and after it."""
+        if self._pre_hooks:
+            for hook in tuple(self._pre_hooks.values()):
+                inputs, options = before(self, hook, inputs, options)
         if self._backward_hooks or self._backward_pre_hooks:
             return with_backward_hooks(self, inputs, options)
         return self._called(inputs, options)
 
     def _called(self, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        if self._pre_hooks:
-            for hook in tuple(self._pre_hooks.values()):
-                changed = hook(self, inputs)
-                if changed is not None:
-                    inputs = changed if isinstance(changed, tuple) else (changed,)
         if not self._is_built:
             self._build_once(*inputs, **options)
             object.__setattr__(self, "_is_built", True)
@@ -92,9 +90,7 @@ class Layer(Attributes):
             result = self.forward(*inputs, **options)
         if self._hooks:
             for hook in tuple(self._hooks.values()):
-                changed = hook(self, inputs, result)
-                if changed is not None:
-                    result = changed
+                result = after(self, hook, inputs, options, result)
         return result
 
     def create_parameter(
@@ -412,19 +408,38 @@ class Layer(Attributes):
         function(self)
         return self
 
-    def to(self: Self, dtype: DTypeLike) -> Self:
+    def to(self: Self, *args: Any, dtype: DTypeLike | None = None, device: Any = None, **options: Any) -> Self:
         """Changes the element type of parameters and of buffers of real numbers.
 
         Args:
+            args: The new one; or a device, of which there is one; or a tensor that has it.
             dtype: The new one.
+            device: "cpu".
+            options: `non_blocking`, `memory_format`, which change nothing.
 
         Example:
             >>> fl.nn.Linear(2, 1).to("float64").weight.dtype
             fluvial.float64
         """
+        from .._tensor import Device
+
+        for value in (*args, device):
+            if isinstance(value, (Device, str)) and str(value).partition(":")[0] in Device.OTHERS:
+                # It is the one that there is, or an error.
+                Device(value)
+            elif isinstance(value, _core.Tensor):
+                dtype = value.dtype
+            elif value is not None and not isinstance(value, bool):
+                dtype = value
+        if wrong := options.keys() - {"non_blocking", "memory_format", "copy"}:
+            raise fault(TypeError, f"`to` has no argument `{sorted(wrong)[0]}`", "give an element type or a device")
         for _, entry in _state_dict.entries(self):
-            if "float" in entry.dtype.name:
+            if dtype is not None and "float" in entry.dtype.name:
                 entry.convert(dtype)
+        return self
+
+    def cpu(self: Self) -> Self:
+        """Itself: there is one device, the CPU."""
         return self
 
     def float(self: Self) -> Self:
@@ -455,21 +470,25 @@ class Layer(Attributes):
             if parameter.is_trainable and parameter.is_sized:
                 parameter.zero_grad()
 
-    def register_forward_pre_hook(self, hook: Callable[..., Any]) -> Handle:
+    def register_forward_pre_hook(self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False) -> Handle:
         """Has a function called before `forward`, with the layer and a tuple of its inputs. What it
         returns, if anything, takes their place.
 
         Args:
             hook: The function.
+            prepend: Whether it is called before the others.
+            with_kwargs: Whether it also gets what the layer is called with by name, as a dict behind the inputs.
         """
-        return Handle(self._pre_hooks, hook)
+        return handle(self._pre_hooks, hook, prepend, with_kwargs)
 
-    def register_forward_hook(self, hook: Callable[..., Any]) -> Handle:
+    def register_forward_hook(self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False) -> Handle:
         """Has a function called after `forward`, with the layer, a tuple of its inputs, and the
         result. What it returns, if anything, takes the result's place.
 
         Args:
             hook: The function.
+            prepend: Whether it is called before the others.
+            with_kwargs: Whether it also gets what the layer is called with by name, as a dict behind the inputs.
 
         Example:
             >>> layer = fl.nn.ReLU()
@@ -478,7 +497,7 @@ class Layer(Attributes):
             [20.0]
             >>> handle.remove()
         """
-        return Handle(self._hooks, hook)
+        return handle(self._hooks, hook, prepend, with_kwargs)
 
     def register_full_backward_hook(self, hook: Callable[..., Any]) -> Handle:
         """Has a function called with the layer, the gradients of its inputs, and those of its outputs, once these

@@ -99,6 +99,20 @@ class Table(Stated):
         return layer
 
 
+class Recurrent(Stated):
+    """A layer over sequences, which also takes packed ones."""
+
+    def forward(self, x: Any, *state: Any, **named: Any) -> Any:
+        if isinstance(x, Tensor):
+            return self._stated.call(self, (x, *state), named)
+        from .utils._packed import PackedSequence, run_packed
+
+        if not isinstance(x, PackedSequence):
+            return self._stated.call(self, (x, *state), named)
+        first = [*state, *named.values()]
+        return run_packed(super().forward, self.batch_first, x, *first)  # type: ignore[attr-defined]
+
+
 class Option:
     """An option of a layer, as an attribute of it."""
 

@@ -32,7 +32,8 @@ __all__ = [
 def _made(
     kind: str, counts: Sequence[int], *numbers: float, parts: Sequence[Schedule] = ()
 ) -> Schedule:
-    return _core.schedule(kind, listed(counts, "numbers of updates"), list(numbers), listed(parts, "schedules"))
+    whole = [int(n) if isinstance(n, float) and n.is_integer() else n for n in listed(counts, "numbers of updates")]
+    return _core.schedule(kind, whole, list(numbers), listed(parts, "schedules"))
 
 
 def lambda_(function: Callable[[Tensor], Tensor]) -> Schedule:

@@ -11,6 +11,7 @@ from .. import (
     _core,
     bfloat16,
     bool,
+    can_cast,
     complex64,
     complex128,
     enable_grad,
@@ -40,29 +41,41 @@ from ._functions import *  # type: ignore[assignment]
 from ._options import *  # type: ignore[assignment]
 from ._places import *  # type: ignore[assignment]
 from ._more import *  # type: ignore[assignment]
+from ._compiled import compile, compiler, jit
+from ._devices import accelerator, backends, cpu, cuda, mps, mtia, version, xpu
 from ._files import load, save
 from ._results import Size
+from ._types import *
 from ._state import (
     Generator,
     get_default_dtype,
+    get_num_threads,
+    get_rng_state,
+    is_inference_mode_enabled,
+    seed,
     initial_seed,
     is_grad_enabled,
     is_tensor,
     manual_seed,
     set_default_dtype,
+    set_float32_matmul_precision,
     set_grad_enabled,
     set_num_threads,
+    set_printoptions,
+    use_deterministic_algorithms,
     takes_generator as _takes_generator,
 )
 from . import autograd, linalg, nn, optim, utils
 
 dtype = _core.DType
+#: The PyTorch whose names these are.
+__version__ = "2.15.0+fluvial"
 cfloat, cdouble = complex64, complex128
 half, float, double, long, int, short = float16, float32, float64, int64, int32, int16
 e, inf, nan, pi = _math.e, _math.inf, _math.nan, _math.pi
 newaxis = None
 inference_mode = no_grad
-strided = contiguous_format = "strided"
+strided = contiguous_format = preserve_format = channels_last = "strided"
 
 for _name in "rand randn randint randperm rand_like randn_like randint_like bernoulli multinomial normal poisson".split():
     globals()[_name] = _takes_generator(globals()[_name])

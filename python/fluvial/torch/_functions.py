@@ -17,7 +17,7 @@ from .._tensor import together as _together
 from .._tensor import to as _to
 from .._tree import is_size
 from ._casts import cast as _cast
-from ._results import Values, pair
+from ._results import Svd, Values, pair
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -556,7 +556,7 @@ def log_softmax(input: Tensor, dim: int | None = None, dtype: Any = None) -> Ten
 def svd(input: Tensor, some: builtins.bool = True) -> Any:
     """Singular vectors and values: `U`, `S` and `V`."""
     u, s, vh = fl.linalg.svd(input, full_matrices=not some)
-    return u, s, vh.mH
+    return Svd(u, s, vh.mH)
 
 
 def qr(input: Tensor, some: builtins.bool = True) -> Any:
@@ -596,5 +596,5 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
 
 
 __all__ = [name for name in dict(globals()) if not name.startswith("_") and name not in (
-    "annotations", "builtins", "fl", "functools", "is_size", "Values", "pair", "TYPE_CHECKING", "Tensor", "Any"
+    "annotations", "builtins", "fl", "functools", "is_size", "Svd", "Values", "pair", "TYPE_CHECKING", "Tensor", "Any"
 )]  # fmt: skip  # pyright: ignore[reportUnsupportedDunderAll]

@@ -6,7 +6,9 @@ from .. import _core
 from .._core import Tensor
 from .._flavour import is_torch
 from .._inplace import changing
+from .._tensor import type_ as _type_of
 from . import _bools, _casts, _functions, _scalars
+from ._types import type_name
 
 _BOOL = _core.bool
 
@@ -71,6 +73,11 @@ def tile(input: Tensor, *sizes: Any) -> Tensor:
     return repeat(input, *sizes)
 
 
+def type_(input: Tensor, dtype: Any = None) -> Any:
+    """The tensor with another element type; without one, the name of its class in PyTorch."""
+    return type_name(input.dtype) if dtype is None else _type_of(input, getattr(dtype, "dtype", dtype))
+
+
 #: Methods whose arguments are not those of the functions.
 _OWN: dict[str, Any] = {"unfold": unfold, "where": where, "polygamma": polygamma}
 
@@ -128,5 +135,10 @@ def register(namespace: dict[str, Any]) -> None:
     for name in CHANGING:
         if not hasattr(Tensor, f"{name}_"):
             setattr(Tensor, f"{name}_", changing(name))
+    Tensor.type = _both("type", type_)  # type: ignore[method-assign]
+    for name in "is_cuda is_sparse is_quantized is_meta is_mps is_xpu is_mkldnn is_nested".split():
+        setattr(Tensor, name, property(lambda self: False, doc="Whether it is of this kind: all tensors are dense, and on the CPU."))
+    Tensor.layout = property(lambda self: "strided", doc="How the elements are stored.")  # type: ignore[attr-defined]
+    Tensor.get_device = lambda self: -1  # type: ignore[attr-defined]
     Tensor.itemsize = property(lambda self: self.element_size(), doc="The bytes of an element.")  # type: ignore[attr-defined]
     Tensor.is_cpu = property(lambda self: True, doc="Whether the elements are in main memory: they are.")  # type: ignore[attr-defined]

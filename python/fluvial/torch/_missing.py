@@ -7,10 +7,6 @@ import sys
 
 #: By name: what to write here.
 INSTEAD = {
-    "compile": "`fluvial.function`, which takes Python functions with control flow",
-    "jit": "`fluvial.function`",
-    "cuda": "nothing: there is one device, the CPU",
-    "backends": "nothing: there is one device, the CPU",
     "distributed": "nothing: one process trains",
     "multiprocessing": "the module `multiprocessing`",
     "onnx": "`fluvial.onnx`",
@@ -19,8 +15,6 @@ INSTEAD = {
     "Dataset": "`torch.utils.data.Dataset`",
     "TensorDataset": "`torch.utils.data.TensorDataset`",
     "sparse": "`fluvial.optimizer.lookup` for gradients of rows",
-    "FloatTensor": "`torch.tensor(data)`",
-    "LongTensor": "`torch.tensor(data, dtype=torch.int64)`",
 }
 
 

@@ -66,6 +66,14 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None,
     return made.track() if requires_grad else made
 
 
+def range(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None) -> Tensor:
+    """Numbers at equal distances, with the end among them, as floats. PyTorch itself advises `arange`."""
+    if end is None:
+        start, end = 0, start
+    count = math.floor((end - start) / step) + 1
+    return _core.cast(_core.iota(count, "float64") * float(step) + float(start), "float32" if dtype is None else dtype)
+
+
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = None) -> Tensor:
     """The distances between the rows of two matrices."""
     return fl.cdist(x1, x2, p)
@@ -160,7 +168,7 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: in
         dim: An axis, several, or None for all.
         edge_order: 1 or 2: the order of the formula at the ends.
     """
-    axes = list(range(input.ndim)) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    axes = list(builtins.range(input.ndim)) if dim is None else [dim] if isinstance(dim, int) else list(dim)
     spacing = 1 if spacing is None else spacing
     each = list(spacing) if isinstance(spacing, (list, tuple)) else [spacing] * len(axes)
     if len(each) != len(axes):

@@ -8,6 +8,9 @@ from collections import namedtuple
 Values = namedtuple("Values", "values indices")
 
 
+Svd = namedtuple("Svd", "U S V")
+
+
 def pair(found) -> Values:
     """Values and their positions."""
     return Values(*found)

@@ -124,6 +124,73 @@ def is_tensor(obj: Any) -> builtins.bool:
     return isinstance(obj, _core.Tensor)
 
 
+def seed() -> int:
+    """Begins the stream of random numbers at a place that nobody has chosen.
+
+    Returns:
+        The seed.
+    """
+    import secrets
+
+    found = secrets.randbits(62)
+    manual_seed(found)
+    return found
+
+
+def get_num_threads() -> int:
+    """How many threads ops run on."""
+    return _core.get_num_threads()
+
+
+def is_inference_mode_enabled() -> builtins.bool:
+    """Whether nothing is recorded for gradients."""
+    return not _core.is_recording()
+
+
+def get_rng_state() -> Any:
+    """Refused: where the stream stands is a state of the scope."""
+    raise fault(RuntimeError, "where the stream of random numbers stands is a state of the scope", 'write `fluvial.State.current()["rng"]`, or seed anew')
+
+
+def use_deterministic_algorithms(mode: builtins.bool, *, warn_only: builtins.bool = False) -> None:
+    """Taken: results depend neither on the number of threads nor on chance.
+
+    Args:
+        mode: Whether they are to be.
+        warn_only: Taken.
+    """
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Taken: products of float32 are computed in float32, which every setting allows.
+
+    Args:
+        precision: "highest", "high" or "medium".
+    """
+    if precision not in ("highest", "high", "medium"):
+        raise fault(ValueError, f"there is no precision {precision!r}", 'use "highest", "high" or "medium"')
+
+
+def set_printoptions(precision: Any = None, threshold: Any = None, edgeitems: Any = None, linewidth: Any = None, profile: Any = None, sci_mode: Any = None) -> None:
+    """Says how tensors are printed: as arrays of NumPy are.
+
+    Args:
+        precision: The number of digits.
+        threshold: From how many elements on the middle is left out.
+        edgeitems: How many are shown on each side then.
+        linewidth: The number of characters of a line.
+        profile: "default", "short" or "full".
+        sci_mode: Refused.
+    """
+    import numpy as np
+
+    if sci_mode is not None:
+        raise fault(ValueError, "numbers are printed as NumPy prints them", "leave `sci_mode` out")
+    profiles: dict[Any, dict[str, Any]] = {"default": {"precision": 4, "threshold": 1000, "edgeitems": 3}, "short": {"precision": 2, "threshold": 1000, "edgeitems": 2}, "full": {"precision": 4, "threshold": 2**62}}
+    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
+    np.set_printoptions(**{**profiles.get(profile, {}), **{name: value for name, value in given.items() if value is not None}})
+
+
 def get_default_dtype() -> Any:
     """The element type of floats that have none: float32."""
     return _core.float32

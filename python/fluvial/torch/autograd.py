@@ -7,13 +7,20 @@ import builtins
 from .. import _core
 from .._core import Tensor
 from .._derived.products import as_tensor
+from .. import enable_grad, no_grad
 from .._fault import fault
+from . import _function as function
+from . import _functional as functional
+from ._function import Function
+from ._functional import gradcheck, gradgradcheck
+from ._state import set_grad_enabled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 Variable = as_tensor
+inference_mode = no_grad
 
 
 def grad(
@@ -61,6 +68,35 @@ def backward(tensors: Any, grad_tensors: Any = None, **options: Any) -> None:
     given = [None] * len(tensors) if grad_tensors is None else [grad_tensors] if isinstance(grad_tensors, Tensor) else list(grad_tensors)
     for tensor, cotangent in zip(tensors, given):
         tensor.backward(cotangent, **options)
+
+
+class set_detect_anomaly:
+    """Taken, also as a scope: an error of a gradient names the line of the op, always; numbers that are none are not looked for.
+
+    Args:
+        mode: Whether they are to be.
+        check_nan: Taken.
+    """
+
+    def __init__(self, mode: builtins.bool = True, check_nan: builtins.bool = True) -> None:
+        self.mode = mode
+
+    def __enter__(self) -> set_detect_anomaly:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        pass
+
+
+class detect_anomaly(set_detect_anomaly):
+    """See `set_detect_anomaly`.
+
+    Args:
+        check_nan: Taken.
+    """
+
+    def __init__(self, check_nan: builtins.bool = True) -> None:
+        super().__init__(True, check_nan)
 
 
 def __getattr__(name: str) -> object:

@@ -102,3 +102,10 @@ def spectral_norm(
     axis = outputs_of(module) if dim is None else dim
     norm = _SpectralNorm(getattr(module, name).detach(), n_power_iterations, axis, eps)
     return register_parametrization(module, name, norm)
+
+
+def __getattr__(name: str) -> object:
+    text = f"module `{__name__}` has no attribute `{name}`"
+    if name == "orthogonal":
+        text += "\n  remedy: write a layer whose `forward` gives `fl.linalg.qr(weight)[0]`, and `parametrize.register_parametrization(layer, \"weight\", it)`"
+    raise AttributeError(text)

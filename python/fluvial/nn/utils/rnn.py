@@ -5,6 +5,7 @@ from __future__ import annotations
 from ... import _core
 from ..._fault import fault
 from ..._sequence import listed
+from ._packed import PackedSequence, pack_padded_sequence, pack_sequence, pad_packed_sequence, unpack_sequence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,7 +14,9 @@ if TYPE_CHECKING:
 
     from ..._core import Tensor
 
-__all__ = ["pad_sequence", "unpad_sequence"]
+__all__ = [
+    "PackedSequence", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence", "pad_sequence", "unpack_sequence", "unpad_sequence",
+]  # fmt: skip
 
 
 def pad_sequence(

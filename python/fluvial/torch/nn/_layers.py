@@ -49,6 +49,71 @@ AlphaDropout = _activation(_nn.AlphaDropout, "p")
 Hardtanh = _activation(_nn.HardTanh, "low", "high")
 
 
+def _averaging(base: Any) -> Any:
+    """The layer, which also takes what windows are divided by."""
+
+    class Pool(base):
+        def __init__(
+            self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: builtins.bool = False,
+            count_include_pad: builtins.bool = True, divisor_override: int | None = None,
+        ) -> None:  # fmt: skip
+            super().__init__(kernel_size, stride, padding, ceil_mode, count_include_pad)
+            self._given = (kernel_size, stride, padding, ceil_mode, count_include_pad)
+            self.divisor_override = divisor_override
+
+        def forward(self, input: Tensor) -> Tensor:
+            if self.divisor_override is None:
+                return super().forward(input)
+            return getattr(F, _POOLS[base.__name__])(input, *self._given, self.divisor_override)
+
+    Pool.__name__ = Pool.__qualname__ = base.__name__
+    Pool.__doc__ = base.__doc__
+    Pool.__module__ = __name__
+    return Pool
+
+
+_POOLS = {"AvgPool2d": "avg_pool2d", "AvgPool3d": "avg_pool3d"}
+AvgPool2d, AvgPool3d = _averaging(_nn.AvgPool2d), _averaging(_nn.AvgPool3d)
+
+
+def _adaptive(base: Any) -> Any:
+    """The layer, whose sizes may be None: as many as the input has."""
+
+    class Pool(base):
+        def __init__(self, output_size: Any, return_indices: builtins.bool = False) -> None:
+            rest = {"return_indices": return_indices} if return_indices else {}
+            sizes = tuple(output_size) if isinstance(output_size, (tuple, list)) else output_size
+            is_open = isinstance(sizes, tuple) and None in sizes
+            super().__init__(tuple(1 if n is None else n for n in sizes) if is_open else sizes)
+            self._open = (sizes, rest) if is_open or rest else None
+
+        def forward(self, input: Tensor) -> Any:
+            if self._open is None:
+                return super().forward(input)
+            kind = "avg" if "Avg" in base.__name__ else "max"
+            return getattr(F, f"adaptive_{kind}_pool{base.__name__[-2]}d")(input, self._open[0], **self._open[1])
+
+    Pool.__name__ = Pool.__qualname__ = base.__name__
+    Pool.__doc__ = base.__doc__
+    Pool.__module__ = __name__
+    return Pool
+
+
+AdaptiveAvgPool2d, AdaptiveAvgPool3d = _adaptive(_nn.AdaptiveAvgPool2d), _adaptive(_nn.AdaptiveAvgPool3d)
+AdaptiveMaxPool2d, AdaptiveMaxPool3d = _adaptive(_nn.AdaptiveMaxPool2d), _adaptive(_nn.AdaptiveMaxPool3d)
+
+
+class CTCLoss(Layer):
+    """See `F.ctc_loss`."""
+
+    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: builtins.bool = False) -> None:
+        super().__init__()
+        self.blank, self.reduction, self.zero_infinity = blank, reduction, zero_infinity
+
+    def forward(self, log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any) -> Tensor:
+        return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity)
+
+
 class GELU(_nn.GELU):
     """`gelu`; `approximate="tanh"` is its form by `tanh`."""
 

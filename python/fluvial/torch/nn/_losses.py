@@ -231,7 +231,7 @@ def ctc_loss(
     reduction: str = "mean", zero_infinity: builtins.bool = False,
 ) -> Tensor:  # fmt: skip
     """The loss of sequences without alignment."""
-    lengths = as_tensor(input_lengths), as_tensor(target_lengths)
+    lengths = [as_tensor(list(one) if isinstance(one, tuple) else one) for one in (input_lengths, target_lengths)]
     return _core.ctc_loss(log_probs, targets, *lengths, reduction=reduction, blank=blank, zero_infinity=zero_infinity)
 
 

@@ -308,7 +308,7 @@ def interpolate(
 ) -> Tensor:
     """Images of other sizes."""
     if antialias:
-        raise fault(ValueError, "images are not smoothed before they are made smaller", "leave `antialias` out")
+        return _smoothed(input, size, scale_factor, mode, bool(align_corners), bool(recompute_scale_factor))
     n_axes = input.ndim - 2
     options: dict[str, Any] = {}
     if size is not None:
@@ -323,6 +323,47 @@ def interpolate(
 
 
 upsample = interpolate
+
+
+def _smoothed(input: Tensor, size: Any, scale_factor: Any, mode: str, corners: builtins.bool, recompute: builtins.bool) -> Tensor:
+    """Images of other sizes, by products with matrices of weights, whose windows grow with what is made smaller."""
+    if mode not in ("bilinear", "bicubic"):
+        raise fault(ValueError, f'`antialias` is for "bilinear" and "bicubic", not "{mode}"', "leave `antialias` out")
+    sizes = list(input.shape[2:])
+    if input.ndim != 4 or not all(isinstance(n, int) for n in sizes):
+        raise fault(ValueError, f"images of two axes of known sizes are smoothed, not {input.type_text}", "leave `antialias` out")
+    if size is None:
+        scales = [float(s) for s in (scale_factor if isinstance(scale_factor, (tuple, list)) else [scale_factor] * 2)]
+        wanted = [int(n * s) for n, s in zip(sizes, scales)]
+        steps = [n / m if recompute else 1 / s for n, m, s in zip(sizes, wanted, scales)]
+    else:
+        wanted = [size] * 2 if isinstance(size, int) else list(size)
+        steps = [n / m for n, m in zip(sizes, wanted)]
+    rows, columns = (
+        _core.cast(_core.tensor(_smoothing(n, m, (n - 1) / (m - 1) if corners and m > 1 else 0.0 if corners else step, corners, mode)), input.dtype)
+        for n, m, step in zip(sizes, wanted, steps)
+    )
+    return _core.matmul(_core.matmul(rows, input), _core.transpose(columns, 0, 1))
+
+
+def _smoothing(n: int, wanted: int, step: float, corners: builtins.bool, mode: str) -> Any:
+    """The weights of `n` elements in each of those wanted, as a matrix of NumPy's."""
+    import numpy as np
+
+    reach = (1.0 if mode == "bilinear" else 2.0) * max(step, 1.0)
+    places = np.arange(wanted)[:, None]
+    center = places * step + 0.5 if corners else (places + 0.5) * step
+    first = np.maximum((center - reach + 0.5).astype(int), 0)
+    last = np.minimum((center + reach + 0.5).astype(int), n)
+    at = np.arange(n)[None, :]
+    far = np.abs((at + 0.5 - center) / max(step, 1.0))
+    if mode == "bilinear":
+        weights = np.maximum(1.0 - far, 0.0)
+    else:
+        near, a = (1.5 * far - 2.5) * far * far + 1.0, -0.5
+        weights = np.where(far < 1, near, np.where(far < 2, (((far - 5) * far + 8) * far - 4) * a, 0.0))
+    weights = np.where((at >= first) & (at < last), weights, 0.0)
+    return weights / weights.sum(1, keepdims=True)
 
 
 def _row(padding_idx: int | None, weight: Tensor) -> Any:

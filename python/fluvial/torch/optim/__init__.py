@@ -6,7 +6,7 @@ import builtins
 
 from ... import optimizer as _ours
 from ...optimizer import Optimizer
-from . import lr_scheduler
+from . import lr_scheduler, swa_utils
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

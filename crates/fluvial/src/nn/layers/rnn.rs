@@ -25,7 +25,7 @@ layer! {
     /// >>> y.shape, h.shape
     /// ((7, 2, 5), (1, 2, 5))
     /// ```
-    pub Rnn(0) = "RNN";
+    pub Rnn(0) = "RNN" extends Recurrent;
     /// Gated recurrent units; see [`gru`]. Gates stand in the order reset, update, new.
     ///
     /// ```
@@ -42,7 +42,7 @@ layer! {
     /// >>> y.shape, h.shape
     /// ((7, 2, 10), (2, 2, 5))
     /// ```
-    pub Gru(1) = "GRU";
+    pub Gru(1) = "GRU" extends Recurrent;
     /// Long short-term memory; see [`lstm`]. Gates stand in the order input, forget, cell, output. Its
     /// state is a pair of hidden state and memory.
     ///
@@ -61,7 +61,7 @@ layer! {
     /// >>> y.shape, h.shape, c.shape
     /// ((2, 7, 5), (2, 2, 5), (2, 2, 5))
     /// ```
-    pub Lstm(2) = "LSTM";
+    pub Lstm(2) = "LSTM" extends Recurrent;
     RnnSpec {
         /// The number of features of an input.
         inputs | input_size: usize,

@@ -9,7 +9,7 @@ use crate::tree::Source;
 const HEAD: &str = "\
 from __future__ import annotations
 
-from ._stated import Stated, Table
+from ._stated import Recurrent, Stated, Table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
