@@ -96,6 +96,32 @@ fn unpacking_keeps_to_the_limit_of_memory() {
     assert_eq!(error.map(|error| error.kind()), Some(ErrorKind::Memory));
 }
 
+/// The decoder would look behind the end of such a palette, or of its own table.
+#[cfg(feature = "images")]
+#[test]
+fn a_palette_of_parts_of_colours_or_too_many_is_refused() {
+    use fluvial_data::formats::images;
+
+    let decode = |n: usize| {
+        let mut lines = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+        (0..2).for_each(|_| lines.write_all(&[0, 0, 0]).unwrap());
+        let head = [&2u32.to_be_bytes()[..], &2u32.to_be_bytes(), &[8, 3, 0, 0, 0]].concat();
+        let parts = [
+            b"\x89PNG\r\n\x1a\n".to_vec(),
+            chunk(b"IHDR", &head),
+            chunk(b"PLTE", &vec![7; n]),
+            chunk(b"tRNS", &[9]),
+            chunk(b"IDAT", &lines.finish().unwrap()),
+            chunk(b"IEND", &[]),
+        ];
+        images::decode(&Input::memory("palette.png", parts.concat()), 3)
+    };
+    assert_eq!(decode(6).unwrap().to_vec::<u8>().unwrap(), [7; 12]);
+    for n in [1, 2, 4, 5, 7, 8, 770, 771, 3000] {
+        assert!(decode(n).is_err(), "{n}");
+    }
+}
+
 /// A small file that is a large image is left half-way when somebody asks to stop.
 #[cfg(feature = "images")]
 #[test]

@@ -117,6 +117,12 @@ fn png(input: &Input, bytes: &[u8]) -> Result<(Image, usize)> {
     // A byte of deflate stands for at most 1032, and a byte of a line for at most 8 pixels.
     check_size(input, width, height, 1032 * 8)?;
     let mut reader = decoder.read_info().map_err(broken)?;
+    // The decoder takes for granted that colours are whole, and that there are at most 256.
+    let palette = reader.info().palette.as_ref().map_or(0, |palette| palette.len());
+    if palette % 3 != 0 || palette > 3 * 256 {
+        let what = "three for each of at most 256 colours";
+        return Err(input.fault(format!("its palette has {palette} bytes, not {what}")));
+    }
     let size = reader.output_buffer_size().ok_or_else(|| input.fault("the image is too large"))?;
     let mut pixels = memory::filled(0, size)?;
     let frame = reader.next_frame(&mut pixels).map_err(broken)?;
