@@ -112,12 +112,22 @@ def agree(found: list[Any], expected: list[np.ndarray]) -> bool:
     return True
 
 
+def loaded(model: bytes, arrays: dict[str, np.ndarray]) -> fl.Program:
+    """The model as a program, with open sizes if branches of it have the same types then."""
+    try:
+        return fl.onnx.load(model)
+    except ValueError:
+        names = {"float32": "f32", "float64": "f64", "int64": "i64", "int32": "i32"}
+        types = {key: f"{names[str(value.dtype)]}[{', '.join(map(str, value.shape))}]" for key, value in arrays.items()}
+        return fl.onnx.load(model, types=types)
+
+
 def judged(name: str, model: bytes, given: dict[str, Any], options: argparse.Namespace) -> float | None:
     """Runs a model on both sides, prints a row, and gives the ratio, if there is one."""
     session = theirs(model)
     arrays = feeds(session, given)
     try:
-        program = fl.onnx.load(model)
+        program = loaded(model, arrays)
         tensors = {key: fl.tensor(value) for key, value in arrays.items() if key in program.inputs}
         ours = program.for_inference()
 
