@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from typing import Any
 
+import export_cuda
 import exported_models
 import numpy as np
 import pytest
@@ -111,6 +112,24 @@ def test_refusals_name_op_and_line(tmp_path: Any) -> None:
         fl.export.c(lambda x: x, tmp_path)  # type: ignore[arg-type]
     with pytest.raises(Exception, match="--size"):
         fl.export.c(fl.build(lambda x: x + 1, {"x": "f32[n]"}), tmp_path)
+
+
+@pytest.mark.parametrize("name", ["lenet", "ptb_lstm", "gpt"])
+def test_training_steps_in_cuda(name: str, tmp_path: Any) -> None:
+    """`make test-cuda` does so with all models, and compiles them with nvcc."""
+    program, feeds = exported_models.step(name)
+    export_cuda.check(program, feeds, tmp_path, steps=2)
+
+
+def test_what_cuda_refuses(tmp_path: Any) -> None:
+    program = fl.build(lambda x: fl.print(x, "x"), {"x": "f32[4]"})
+    with pytest.raises(Exception, match="`print` cannot be exported to CUDA") as caught:
+        fl.export.cuda(program, tmp_path)
+    assert "test_export.py" in str(caught.value)
+    program = fl.build(lambda x: fl.index_select(x, 0, x.astype("i64")), {"x": "f32[4]"})
+    fl.export.cuda(program, tmp_path)
+    with pytest.raises(AssertionError, match="test_export.py:.*out of range"):
+        export_cuda.run_emulated(tmp_path, {"x": np.array([0, 1, 2, 9], dtype=np.float32)})
 
 
 def test_crates_of_rust(tmp_path: Any) -> None:

@@ -46,7 +46,7 @@ impl Emit<'_> {
         let order: Vec<(Dim, bool)> =
             (0..dims.len()).map(|axis| (dims[axis], is_reduced(axis))).collect();
         let nest = Nest::merged_by(&dims, walks, |a, b| order[a].1 == order[b].1)?;
-        let nest = Nest { hides_back: true, ..nest };
+        let nest = Nest { hides_back: !self.is_host_of_device(), ..nest };
         let n_inputs = inputs.len();
         // After merging, an axis is reduced if the output does not move along it: one of more than one element always moves.
         let reduced: Vec<usize> = (0..nest.dims.len())

@@ -92,7 +92,10 @@ pub fn said(info: &ValueInfoProto) -> Result<Said<'_>> {
                 Ok(size) => Size::Number(size),
                 Err(_) => Size::Unknown,
             },
-            Some(dimension::Value::DimParam(name)) if !name.is_empty() => Size::Name(name),
+            // Some writers put `?` where they know nothing.
+            Some(dimension::Value::DimParam(name)) if name.contains(char::is_alphanumeric) => {
+                Size::Name(name)
+            }
             _ => Size::Unknown,
         });
     }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use fluvial_core::structural::Read;
-use fluvial_core::{Block, Call, Dim, Result, Type, ValueId};
+use fluvial_core::{Block, Dim, Result, ValueId};
 
 use super::is_pure;
 use crate::driver::Patches;
@@ -38,11 +38,11 @@ pub(crate) fn with_results(block: &Block, results: Vec<ValueId>) -> Result<Block
 
 /// By call: whether its outputs, its effect or the sizes it binds are needed, or it is one that `stays`.
 pub(super) fn needed(block: &Block, stays: &dyn Fn(usize) -> bool) -> Vec<bool> {
-    let binds = bound_symbols(block);
+    let binds = block.bound_symbols();
     let mut values = vec![false; block.types.len()];
     block.results.iter().for_each(|&id| values[id as usize] = true);
     let mut symbols: HashSet<Dim> = HashSet::new();
-    block.result_types().for_each(|ty| symbols.extend(symbols_of(ty)));
+    block.result_types().for_each(|ty| symbols.extend(Block::symbols_of(ty)));
     let mut needed = vec![false; block.calls.len()];
     for (index, call) in block.calls.iter().enumerate().rev() {
         let has_effect = !is_pure(call) && call.op.downcast::<Read>().is_none();
@@ -55,29 +55,8 @@ pub(super) fn needed(block: &Block, stays: &dyn Fn(usize) -> bool) -> Vec<bool> 
             call.op.attrs().symbols(&mut used);
             symbols.extend(used);
             let types = call.inputs.iter().copied().chain(call.outputs());
-            types.for_each(|id| symbols.extend(symbols_of(&block.types[id as usize])));
+            types.for_each(|id| symbols.extend(Block::symbols_of(&block.types[id as usize])));
         }
     }
     needed
-}
-
-/// By call: the symbols that its outputs have first.
-pub(super) fn bound_symbols(block: &Block) -> Vec<Vec<Dim>> {
-    if !block.is_symbolic() {
-        return vec![Vec::new(); block.calls.len()];
-    }
-    let mut known: HashSet<Dim> = block.param_types().iter().flat_map(symbols_of).collect();
-    let of_call = |call: &Call| {
-        let outputs = call.outputs().map(|id| &block.types[id as usize]);
-        outputs.flat_map(symbols_of).filter(|&symbol| known.insert(symbol)).collect()
-    };
-    block.calls.iter().map(of_call).collect()
-}
-
-/// The symbols of a type. The elements of lists are free: their sizes bind nothing and need nothing.
-fn symbols_of(ty: &Type) -> Vec<Dim> {
-    match ty.is_symbolic() && !ty.is_list() {
-        true => ty.dims().iter().flat_map(|dim| dim.symbols()).collect(),
-        false => Vec::new(),
-    }
 }

@@ -10,7 +10,6 @@ use std::collections::{BTreeSet, HashMap};
 use fluvial_core::{Block, Result, ValueId};
 use smallvec::SmallVec;
 
-use super::dead::bound_symbols;
 use super::is_pure;
 use super::states::{Kind, assigned_state, read_state, reorder};
 use crate::driver::Patches;
@@ -21,7 +20,7 @@ const TINY: usize = 64;
 
 pub(crate) fn run(block: &Block, patches: &mut Patches) -> Result<Block> {
     // A size that a call finds out must be known where it is used; that is not among the dependencies.
-    if bound_symbols(block).iter().any(|symbols| !symbols.is_empty()) {
+    if block.bound_symbols().iter().any(|symbols| !symbols.is_empty()) {
         return Ok(block.clone());
     }
     let order = Schedule::new(block).order();

@@ -1,9 +1,9 @@
 //! Programs from programs: gradients appended, outputs selected, training removed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::{Arc, OnceLock};
 
-use fluvial_tensor::{Error, ErrorKind, Result};
+use fluvial_tensor::{Dim, Error, ErrorKind, Result, Type};
 
 use super::{Program, Role, begin_program, end_program, program_input};
 use crate::attrs::{Attr, Attrs};
@@ -215,8 +215,8 @@ fn initial_state(name: &str) -> Result<Var> {
 }
 
 impl Block {
-    /// The block that returns `results`, with the calls these need and those for which `also`
-    /// holds.
+    /// The block that returns `results`, with the calls these need, be it for their sizes, and those for
+    /// which `also` holds.
     pub(crate) fn keep(&self, results: &[ValueId], also: &dyn Fn(&Call) -> bool) -> Block {
         let kept = self.needed(results, also);
         let is_of_tasks = |call: &Call| {
@@ -235,16 +235,49 @@ impl Block {
 
     /// Which calls the results need, and those that `also` names.
     fn needed(&self, results: &[ValueId], also: &dyn Fn(&Call) -> bool) -> Vec<bool> {
+        let binds = self.bound_symbols();
         let mut needed = vec![false; self.types.len()];
         results.iter().for_each(|&id| needed[id as usize] = true);
+        let mut symbols: HashSet<Dim> = HashSet::new();
+        results.iter().for_each(|&id| symbols.extend(Block::symbols_of(&self.types[id as usize])));
         let mut kept = vec![false; self.calls.len()];
-        for (call, kept) in self.calls.iter().zip(&mut kept).rev() {
-            *kept = also(call) || call.outputs().any(|id| needed[id as usize]);
-            if *kept {
-                call.inputs.iter().for_each(|&id| needed[id as usize] = true);
+        for (index, call) in self.calls.iter().enumerate().rev() {
+            kept[index] = also(call)
+                || call.outputs().any(|id| needed[id as usize])
+                || binds[index].iter().any(|symbol| symbols.contains(symbol));
+            if !kept[index] {
+                continue;
             }
+            let values = call.inputs.iter().copied().chain(call.outputs());
+            values.for_each(|id| symbols.extend(Block::symbols_of(&self.types[id as usize])));
+            let mut used = Vec::new();
+            call.op.attrs().symbols(&mut used);
+            symbols.extend(used);
+            call.inputs.iter().for_each(|&id| needed[id as usize] = true);
         }
         kept
+    }
+
+    /// By call: the symbols that its outputs have first.
+    pub fn bound_symbols(&self) -> Vec<Vec<Dim>> {
+        if !self.is_symbolic() {
+            return vec![Vec::new(); self.calls.len()];
+        }
+        let mut known: HashSet<Dim> =
+            self.param_types().iter().flat_map(Block::symbols_of).collect();
+        let of_call = |call: &Call| {
+            let outputs = call.outputs().map(|id| &self.types[id as usize]);
+            outputs.flat_map(Block::symbols_of).filter(|&symbol| known.insert(symbol)).collect()
+        };
+        self.calls.iter().map(of_call).collect()
+    }
+
+    /// The symbols of a type. The elements of lists are free: their sizes bind nothing and need nothing.
+    pub fn symbols_of(ty: &Type) -> Vec<Dim> {
+        match ty.is_symbolic() && !ty.is_list() {
+            true => ty.dims().iter().flat_map(|dim| dim.symbols()).collect(),
+            false => Vec::new(),
+        }
     }
 
     fn renumbered(&self, results: &[ValueId], kept: &[bool]) -> Block {

@@ -15,7 +15,7 @@ pub const OPS: &[(&str, Export)] = &[
         let counts: bool = n.attr("count_include_pad")?;
         let mut attrs = windows(n)?;
         attrs.push(int("count_include_pad", counts.into()));
-        pooled(w, n, "AveragePool", attrs)
+        pooled(w, n, "AveragePool", n.x(0), attrs)
     }),
     ("conv", |w, n| {
         let attrs = of_conv(n)?;
@@ -73,7 +73,22 @@ pub const OPS: &[(&str, Export)] = &[
     ("max_pool", |w, n| {
         let mut attrs = windows(n)?;
         attrs.push(ints("dilations", sizes(n, "dilation")?));
-        pooled(w, n, "MaxPool", attrs)
+        // ONNX takes the greatest of floats and bytes alone; f64 holds whole numbers of 32 bits.
+        let (x, own) = (n.x(0), n.types[0].dtype());
+        match own {
+            DType::I64 | DType::U64 => Err(Error::dtype(format!(
+                "the greatest elements of {own} cannot be written as ONNX"
+            ))
+            .remedy("cast to i32 or to a float before")),
+            dtype if dtype.is_float() || matches!(dtype, DType::I8 | DType::U8) => {
+                pooled(w, n, "MaxPool", x, attrs)
+            }
+            _ => {
+                let wide = w.cast(x, own, DType::F64);
+                let found = pooled(w, n, "MaxPool", &wide, attrs)?;
+                Ok(vec![w.cast(&found[0], DType::F64, own)])
+            }
+        }
     }),
     ("normalise", normalise),
     ("softmax", |w, n| along(w, n, "Softmax")),
@@ -111,17 +126,18 @@ fn pooled(
     w: &mut Writer,
     n: &Node<'_>,
     op: &str,
+    x: &str,
     attrs: Vec<super::AttributeProto>,
 ) -> Result<Vec<String>> {
     let kernel: Vec<usize> = n.attr("kernel")?;
     let (dims, spatial) = (n.types[0].dims(), kernel.len());
     if dims.len() == spatial + 2 {
-        return Ok(vec![w.with(op, &[n.x(0)], attrs)]);
+        return Ok(vec![w.with(op, &[x], attrs)]);
     }
     let mut flat = vec![Dim::size(1), Dim::REST];
     flat.extend(&dims[dims.len() - spatial..]);
     let shape = shape_with_rest(w, &flat)?;
-    let x = w.op("Reshape", &[n.x(0), &shape]);
+    let x = w.op("Reshape", &[x, &shape]);
     let found = w.with(op, &[&x], attrs);
     let out = w.sizes(n.out().dims())?;
     Ok(vec![w.op("Reshape", &[&found, &out])])

@@ -57,7 +57,17 @@ pub const OPS: &[Entry] = &[
     Entry::one("Squeeze", 1, |n| {
         let x = n.var(0)?;
         match n.ints_of("axes", 1)? {
-            Some(axes) => ops::squeeze(&x, &axes),
+            Some(axes) => {
+                // An axis whose size is a symbol has one element, or the run says that it has not.
+                let mut dims = x.dims().to_vec();
+                for &axis in &axes {
+                    let axis = front(axis, dims.len())?;
+                    if dims[axis].is_symbolic() {
+                        dims[axis] = Dim::size(1);
+                    }
+                }
+                ops::squeeze(&crate::fit::assumed(&x, &dims)?, &axes)
+            }
             None => {
                 let dims = x.dims();
                 let ones = (0..dims.len()).filter(|&i| dims[i] == Dim::size(1));
@@ -198,9 +208,9 @@ fn unsqueeze(n: &Node<'_>) -> Result<Var> {
     axes.iter().try_fold(x, |x, &axis| ops::unsqueeze(&x, axis as i64))
 }
 
-/// An end of a slice; numbers at the ends of their type stand for no end.
+/// An end of a slice; numbers at the ends of their type, or beyond any axis, stand for no end.
 fn end(whole: Whole) -> Option<End> {
-    const FAR: i64 = i32::MAX as i64 - 1;
+    const FAR: i64 = 1_000_000_000;
     match whole {
         Whole::Number(number) if !(-FAR..FAR).contains(&number) => None,
         whole => Some(End::At(whole)),
