@@ -64,7 +64,7 @@ impl Forecast {
 /// let machine = Machine { flops: 2e12, bandwidth: 1e15, link: 4e9, latency: 0.0 };
 /// let step = forecast(&program.main, &program.input_types(), 2, &machine)?;
 /// assert_eq!((step.sent, step.n_exchanges), (4_000_000, 1));
-/// // Two milliseconds for the products of matrices, one for four megabytes.
+/// // A millisecond for the product of matrices, one for four megabytes each way.
 /// assert!((step.seconds - 0.002).abs() < 1e-4, "{step:?}");
 /// # Ok::<(), fluvial_core::Error>(())
 /// ```
