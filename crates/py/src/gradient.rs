@@ -84,8 +84,22 @@ fn grad<'py>(
     }
 }
 
+/// `var.backward()`. An error that the lines have as well says so.
+pub fn backward(
+    py: Python<'_>,
+    var: &Var,
+    seed: Option<&Var>,
+    options: GradOptions,
+) -> PyResult<()> {
+    call::run_long(py, || var.backward_with(seed, options)).inspect_err(|error| {
+        if is_apart(var) {
+            let _ = error.value(py).setattr("_fl_of_lines", true);
+        }
+    })
+}
+
 /// Whether a value of the program being built has no gradient in any run, since it depends on nothing that is tracked.
-pub fn is_apart(var: &Var) -> bool {
+fn is_apart(var: &Var) -> bool {
     var.is_symbolic() && !var.is_leaf() && core::is_reached(var) == Some(false)
 }
 

@@ -380,12 +380,7 @@ impl Tensor {
         let like = Some(var.dtype());
         let seed = seed.map(|seed| args::Arg::expect(seed)?.into_var(py, like)).transpose()?;
         let options = GradOptions { retain_graph, create_graph };
-        call::run_long(py, || var.backward_with(seed.as_ref(), options)).inspect_err(|error| {
-            if gradient::is_apart(&var) {
-                // The lines fail as well.
-                let _ = error.value(py).setattr("_fl_of_lines", true);
-            }
-        })
+        gradient::backward(py, &var, seed.as_ref(), options)
     }
 
     /// The gradient that `backward` has accumulated in this leaf, or None. Of a computed value of

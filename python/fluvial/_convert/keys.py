@@ -19,3 +19,9 @@ def check_keys(keys: Iterable[Any]) -> None:
                 f"{user_line()}: a number that only the run knows would be a key of a set or a dict\n"
                 "  remedy: use a list, compare it with `==`, or make a key of it outside of the function"
             )
+
+
+def hashed(value: Any) -> int:
+    """`hash(value)`."""
+    check_keys((value,))
+    return hash(value)

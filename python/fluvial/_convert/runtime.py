@@ -29,7 +29,7 @@ from .comparison import chain
 from .errors import Mismatch
 from .fresh import KNOWN_MODULES
 from .items import delitem, getitem, is_of_run, setitem
-from .keys import check_keys
+from .keys import hashed
 from .lists import rows_of, unwrapped, wrapped
 from .outer import Path
 from .parts import window
@@ -482,13 +482,8 @@ def _hasattr(owner: Any, name: str) -> bool:
     return found
 
 
-def _hash(value: Any) -> int:
-    check_keys((value,))
-    return hash(value)
-
-
 _OWN: dict[Any, Callable] = {
-    hash: _hash,
+    hash: hashed,
     setattr: _setattr,
     delattr: _delattr,
     getattr: read,
