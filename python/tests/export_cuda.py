@@ -22,7 +22,7 @@ import numpy as np
 import fluvial as fl
 
 HEADERS = os.path.join(os.path.dirname(__file__), "..", "..", "crates", "export", "tests", "cuda")
-FLAGS = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-ffp-contract=fast", "-fno-strict-aliasing"]
+FLAGS = ["-std=c++17", "-O0", "-Wall", "-Wextra", "-Werror", "-ffp-contract=fast", "-fno-strict-aliasing"]
 
 
 def run_emulated(folder: Any, feeds: dict[str, Any], steps: int = 1) -> None:

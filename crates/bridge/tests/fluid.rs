@@ -256,3 +256,64 @@ fn each_op_stands_once_in_the_table() {
     assert!(all.windows(2).all(|pair| pair[0].0 < pair[1].0), "{all:?}");
     assert!(all.len() >= 250, "{}", all.len());
 }
+
+/// A field of the wire format that holds bytes.
+fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
+    let mut all = whole(number, bytes.len() as u64);
+    all[0] |= 2;
+    all.extend(bytes);
+    all
+}
+
+/// A field that holds a whole number.
+fn whole(number: u8, mut value: u64) -> Vec<u8> {
+    let mut all = vec![number << 3];
+    while value > 127 {
+        all.push(value as u8 | 128);
+        value >>= 7;
+    }
+    all.push(value as u8);
+    all
+}
+
+#[test]
+fn programs_of_all_versions_load() {
+    let (main, startup) = training();
+    let pair = |value: Vec<u8>| [field(1, b"mul"), field(2, &value)].concat();
+    // Version 0.12 says nothing of itself; where others do has moved, and what they say of ops, too.
+    let versions: [(&str, Vec<u8>); 6] = [
+        ("0.12", Vec::new()),
+        ("1.3", field(2, &whole(1, 1_003_000))),
+        ("1.5", field(2, &whole(1, 0))),
+        ("1.7", [field(3, &pair(whole(1, 2))), field(4, &whole(1, 1_007_002))].concat()),
+        ("2.0", [field(4, &whole(1, 2_000_000)), field(5, &field(1, &pair(whole(1, 1))))].concat()),
+        ("2.6", [field(4, &whole(1, 2_006_002)), field(5, &field(1, &pair(whole(1, 3))))].concat()),
+    ];
+    let x = Var::of(&[1.0f32, 2.0, 3.0, 4.0], &[2, 2]).expect("values");
+    for (version, said) in versions {
+        let (main, startup) = ([&main[..], &said].concat(), [&startup[..], &said].concat());
+        assert!(fluvial_bridge::fluid::is_program(&main), "{version}");
+        let program = program_from_bytes(&main, Some(&startup), &fetching(&["loss"]));
+        let program = program.unwrap_or_else(|error| panic!("{version}: {error}"));
+        let loss = program.apply(&[&x]).expect("it runs")[0].to_vec::<f32>().expect("floats");
+        assert_eq!(loss, [29.0], "{version}");
+    }
+}
+
+#[test]
+fn channels_of_the_oldest_programs_are_refused_by_name() {
+    // A variable of the type 16, with a description in the field 6, as version 0.12 wrote it.
+    let ty = [whole(1, 16), field(6, &[whole(1, 5), whole(2, 4)].concat())].concat();
+    let channel = [field(1, b"channel"), field(2, &ty)].concat();
+    let send = op("channel_send", &[("Channel", &["channel"]), ("X", &["x"])], &[]);
+    let block = [
+        whole(1, 0),
+        whole(2, u64::MAX),
+        field(3, &channel),
+        field(3, &var("x", &[1], false).encode_to_vec()),
+        field(4, &filled("x", &[1], 1.0).encode_to_vec()),
+        field(4, &send.encode_to_vec()),
+    ];
+    let text = refused(&field(1, &block.concat()), &["x"]);
+    assert!(text.contains("channel_send"), "{text}");
+}

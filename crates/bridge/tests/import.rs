@@ -109,6 +109,47 @@ fn shapes_that_are_computed_stay_symbols() -> Result<()> {
     Ok(())
 }
 
+/// What exporters of others write: `?` for sizes that they do not know, far ends of slices, one element behind a size.
+#[test]
+fn sizes_that_say_nothing() -> Result<()> {
+    let program = load(graph(
+        vec![
+            node("Slice", &["x", "from", "far", "axes"], &["s"]),
+            node("Slice", &["s", "from", "last", "axes"], &["t"]),
+            node("Squeeze", &["t", "second"], &["y"]),
+        ],
+        vec![info("x", 1, &["?", "?", "-1"])],
+        vec![info("y", 1, &["?", "?"])],
+        vec![
+            ints("from", &[0, 0], &[2]),
+            ints("far", &[1_000_000_000, 1_000_000_000], &[2]),
+            ints("last", &[i64::MAX, i64::from(i32::MAX)], &[2]),
+            ints("axes", &[0, 1], &[2]),
+            ints("second", &[1], &[1]),
+        ],
+    ));
+    let x = var(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[2, 1, 3]);
+    assert_eq!(program.apply(&[&x])?[0].ty().to_string(), "f32[2, 3]");
+    assert!(program.apply(&[&var(&[1.0, 2.0, 3.0, 4.0], &[1, 2, 2])]).is_err());
+    Ok(())
+}
+
+/// A call that nothing but sizes need stays where training is taken out.
+#[test]
+fn sizes_of_the_run_stay_for_inference() -> Result<()> {
+    let program = load(graph(
+        vec![node("Range", &["zero", "count", "one"], &["r"]), node("Mul", &["r", "r"], &["y"])],
+        vec![info("count", 7, &[])],
+        vec![info("y", 7, &["n"])],
+        vec![ints("zero", &[0], &[]), ints("one", &[1], &[])],
+    ));
+    let count = Var::scalar(4i64);
+    for program in [program.for_inference()?, program] {
+        assert_eq!(program.apply(&[&count])?[0].to_vec::<i64>()?, [0, 1, 4, 9]);
+    }
+    Ok(())
+}
+
 #[test]
 fn shapes_that_only_the_run_knows_are_taken_then() -> Result<()> {
     let program = load(graph(
