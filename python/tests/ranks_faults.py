@@ -260,7 +260,8 @@ def a_stale_start(bench: Bench) -> str:
     assert started.wait(SECONDS) != 0, "a stale start went on to its end"
     assert "was started again since" in open(told).read(), open(told).read()
     assert not os.path.exists(late)
-    assert after == {path: sha256(path) for path in glob.glob(os.path.join(kept, "rank-*", "step-*"))}
+    now = {path: sha256(path) for path in glob.glob(os.path.join(kept, "rank-*", "step-*"))}
+    assert after == now, (sorted(after), sorted(now))
     bench.goes_on(kept, to)
     return "a stale start is refused and damages nothing"
 
