@@ -43,7 +43,8 @@ class WithOptions:
 
 def handle(hooks: dict[int, Any], hook: Callable[..., Any], first: bool, with_options: bool) -> Handle:
     """Adds a hook to others, behind or before them."""
-    found = Handle(hooks, WithOptions(hook) if with_options else hook)
+    own: Any = WithOptions(hook) if with_options else hook
+    found = Handle(hooks, own)
     if first:
         others = [(number, other) for number, other in hooks.items() if number != found._id]
         for number, other in others:

@@ -16,6 +16,7 @@ from .._sequence import listed
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Any
 
     from .._core import Tensor
 
@@ -32,7 +33,8 @@ __all__ = [
 def _made(
     kind: str, counts: Sequence[int], *numbers: float, parts: Sequence[Schedule] = ()
 ) -> Schedule:
-    whole = [int(n) if isinstance(n, float) and n.is_integer() else n for n in listed(counts, "numbers of updates")]
+    given: list[Any] = listed(counts, "numbers of updates")
+    whole = [int(n) if isinstance(n, float) and n.is_integer() else n for n in given]
     return _core.schedule(kind, whole, list(numbers), listed(parts, "schedules"))
 
 

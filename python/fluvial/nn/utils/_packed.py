@@ -126,7 +126,8 @@ def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
     """
     from .rnn import unpad_sequence
 
-    return unpad_sequence(*pad_packed_sequence(packed_sequences))
+    padded, lengths = pad_packed_sequence(packed_sequences)
+    return unpad_sequence(padded, lengths.tolist())
 
 
 def run_packed(run: Callable[..., Any], batch_first: bool, packed: PackedSequence, *state: Any) -> Any:

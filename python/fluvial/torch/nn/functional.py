@@ -329,7 +329,7 @@ def _smoothed(input: Tensor, size: Any, scale_factor: Any, mode: str, corners: b
     """Images of other sizes, by products with matrices of weights, whose windows grow with what is made smaller."""
     if mode not in ("bilinear", "bicubic"):
         raise fault(ValueError, f'`antialias` is for "bilinear" and "bicubic", not "{mode}"', "leave `antialias` out")
-    sizes = list(input.shape[2:])
+    sizes: list[Any] = list(input.shape[2:])
     if input.ndim != 4 or not all(isinstance(n, int) for n in sizes):
         raise fault(ValueError, f"images of two axes of known sizes are smoothed, not {input.type_text}", "leave `antialias` out")
     if size is None:
