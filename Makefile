@@ -132,8 +132,8 @@ test-cuda: .venv/ready .venv-cuda/ready ## export models as CUDA C++, compile th
 	PYTHONPATH=$(TARGET)/python .venv/bin/python python/tests/export_cuda.py $(TARGET)/export_cuda --nvcc $(CUDA)/bin/nvcc
 
 test-tasks: ## random programs of tasks and channels, freely and by schedules (10000 seeds), small ones in all ways
-	FLUVIAL_TASK_SEEDS=10000 cargo nextest run --workspace --exclude fluvial-py --test random_tasks
-	FLUVIAL_TASK_SEEDS=1000 cargo nextest run --workspace --exclude fluvial-py --test all_schedules
+	FLUVIAL_TASK_SEEDS=10000 cargo nextest run $(CRATES) --test random_tasks
+	FLUVIAL_TASK_SEEDS=1000 cargo nextest run $(CRATES) --test all_schedules
 
 # SEEDS and KINDS choose what is run: make test-random KINDS=c SEEDS=0:20000.
 SEEDS ?= 0:4000

@@ -34,7 +34,7 @@ def change(workload: str, changes: dict[str, Any]) -> None:
 
 
 class Making:
-    """The time that batches take to be made up, which is no work of a framework."""
+    """The time that batches take to be made up, which is not work of a framework."""
 
     def __init__(self, workload: str) -> None:
         self.seconds = 0.0

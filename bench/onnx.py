@@ -25,7 +25,7 @@ import fluvial as fl
 
 THREADS = 2
 
-# By wheel and the end of a model's path: sizes of its inputs, by name, and values of those that are no noise. An input that
+# By wheel and the end of a model's path: sizes of its inputs, by name, and values of those that are not noise. An input that
 # is not named has the sizes of the file, and 1 where the file names none.
 WHEELS: dict[str, dict[str, dict[str, Any]]] = {
     "rapidocr-onnxruntime": {

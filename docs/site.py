@@ -81,7 +81,7 @@ def on_files(files, config):
 
 
 def on_page_markdown(markdown, page, config, files):
-    """Links within the site stay; those to files of the repository that are no pages become plain text."""
+    """Links within the site stay; those to files of the repository that are not pages become plain text."""
     at = page.file.src_uri
     source = next((known for known, place in OUTSIDE.items() if place == at), f"docs/{at}")
 

@@ -170,7 +170,7 @@ def text(options, length, rows=None):
     else:
         path = options.data or os.path.join(SHIPPED, "moby_dick", "moby_dick.txt")
         if not os.path.isfile(path):
-            raise SystemExit(f"`{path}` is no file\n  remedy: name a file of text by `--data`")
+            raise SystemExit(f"`{path}` is not a file\n  remedy: name a file of text by `--data`")
         with open(path, encoding="utf-8") as file:
             tokens = encoded(file.read())
         what = f"{len(tokens):,} characters of {os.path.basename(path)}"

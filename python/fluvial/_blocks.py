@@ -459,7 +459,7 @@ class StaticRNN:
                 known[3] = value
                 return
         raise fault(
-            ValueError, "this is no memory of the network", "give what `memory` has returned"
+            ValueError, "this is not memory of the network", "give what `memory` has returned"
         )
 
     def step_output(self, value: TensorLike) -> None:

@@ -120,7 +120,7 @@ def _is_method_of_torch(name: str) -> bool:
 _ONE = "there is one device, the CPU"
 _DENSE = "nothing: all tensors are dense; `fl.optimizer.lookup` is for gradients of rows"
 _QUANTIZED = "nothing: there are no quantized element types"
-_LAYOUT = "nothing: layouts are no matter of users"
+_LAYOUT = "nothing: layouts are not the concern of users"
 _FIXED = "`load_state_dict`, and change what it is given before"
 
 #: Attributes of PyTorch's objects by the class here that has others for them.

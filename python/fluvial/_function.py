@@ -95,7 +95,7 @@ def function(
     The program is built from the function's source at the first call: `if`, `while`, `for`, jumps
     and conditions on tensors become ops, everything else is done by Python while building. Tensors
     in arguments, also inside lists, tuples, dicts and dataclasses, are inputs, and so are tensors from
-    outside; other arguments belong to the signature. Other values from outside (numbers, texts, attributes) are
+    outside; other arguments belong to the signature. Other values from outside (numbers, strings, attributes) are
     noted, and another program is built once they have changed; a number that has changed is an input from then on, unless its
     value decides something, such as a size. What the function changes of lists, dicts,
     attributes and tensors is changed by each call. After a second size of an input was seen, the program is

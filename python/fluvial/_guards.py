@@ -1,6 +1,6 @@
 """What a program takes for granted: conditions under which it may be used.
 
-While a function is built, whatever is decided by the call at hand, and is no part of the signature, is a guard.
+While a function is built, whatever is decided by the call at hand, and is not part of the signature, is a guard.
 A call for which a guard does not hold gets another program. Sizes of arguments guard themselves (`_core.begin_examples`).
 """
 

@@ -99,11 +99,11 @@ def _several(folder: str, index: str) -> dict[str, Tensor]:
             places = json.load(file)["weight_map"]
         files = sorted(set(places.values()))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise fault(ValueError, f"{index} is no index of weights: {error!r}", remedy) from None
+        raise fault(ValueError, f"{index} is not an index of weights: {error!r}", remedy) from None
     found: dict[str, Tensor] = {}
     for file in files:
         if not isinstance(file, str) or os.path.basename(file) != file or file in ("", ".", ".."):
-            raise fault(ValueError, f"{index} names {file!r}, which is no file of its folder", remedy)
+            raise fault(ValueError, f"{index} names {file!r}, which is not a file of its folder", remedy)
         for key, value in load_weights(os.path.join(folder, file)).items():
             # A tensor that the index expects elsewhere is left to that file.
             if places.get(key, file) == file:
@@ -161,7 +161,7 @@ def load(path: Path, name: str | None = None, type: TypeLike | None = None) -> A
 
 
 def save(value: Any, path: Any, names: Any = None) -> None:
-    """Writes tensors, in dicts, lists and tuples of any depth, with numbers and texts, to a file of safetensors, which
+    """Writes tensors, in dicts, lists and tuples of any depth, with numbers and strings, to a file of safetensors, which
     `fl.load` reads. With a path first and tensors second, it is the op that writes them whenever a program passes here.
 
     Args:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def is_dataset(source: object) -> bool:
-    """Whether something gives samples by number: it has a length and items, and is no array or collection of arrays."""
+    """Whether something gives samples by number: it has a length and items, and is not an array or collection of arrays."""
     kind = type(source)
     if isinstance(source, (list, tuple, str, bytes, Tensor)) or hasattr(kind, "__array__"):
         return False
@@ -23,7 +23,7 @@ def is_dataset(source: object) -> bool:
 
 
 def columns_of(source: Any) -> dict[str, Any] | None:
-    """The columns of a table of Arrow as arrays, by name; None for what is no such table."""
+    """The columns of a table of Arrow as arrays, by name; None for what is not such a table."""
     if not (hasattr(source, "column_names") and hasattr(source, "to_pydict") and hasattr(source, "num_rows")):
         return None
     return {name: _column(name, source[name]) for name in source.column_names}
@@ -103,7 +103,7 @@ def fields_of(sample: Any) -> dict[str, str]:
         if isinstance(value, (str, bytes, dict)) or value is None:
             raise fault(
                 TypeError,
-                f"the part `{name}` of a sample is a {type(value).__name__}, which is no tensor",
+                f"the part `{name}` of a sample is a {type(value).__name__}, which is not a tensor",
                 'name the parts to read: fields={"x": "f32[784]", "y": "i64[]"}',
             )
         found[name] = (value if isinstance(value, Tensor) else _core.tensor(value)).type_text

@@ -92,7 +92,7 @@ def of_tensor(value: Tensor) -> Tensor:
     if any(size != 1 for size in value.shape):
         raise fault(
             ValueError,
-            f"{value.type_text} has not one element, so it is no number",
+            f"{value.type_text} does not have one element, so it is not a number",
             "take an element, or reduce it with `fl.sum`, `fl.mean` and so on",
         )
     if value._is_number:

@@ -78,7 +78,7 @@ class Tape:
         """What a function without effects gives for numbers, of which some are open."""
         value = function(*(x._example if type(x) is Open else x for x in operands))
         if type(value) not in _DTYPES:
-            return function(*(x._known("what is computed of it is no number") if type(x) is Open else x for x in operands))
+            return function(*(x._known("what is computed of it is not a number") if type(x) is Open else x for x in operands))
         texts = [f"t{x._place}" if type(x) is Open else self._constant(x) for x in operands]
         shown = next(self.lines[x._place].shown for x in operands if type(x) is Open)
         text = f"{texts[0]} {sign} {texts[1]}" if sign else f"{self._constant(function)}({', '.join(texts)})"
@@ -213,13 +213,13 @@ class Open:
         return hash(self._known("its value is a key"))
 
     def __str__(self) -> str:
-        return str(self._known("its value becomes a text"))
+        return str(self._known("its value becomes a string"))
 
     def __repr__(self) -> str:
-        return repr(self._known("its value becomes a text"))
+        return repr(self._known("its value becomes a string"))
 
     def __format__(self, spec: str) -> str:
-        return format(self._known("its value becomes a text"), spec)
+        return format(self._known("its value becomes a string"), spec)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or not hasattr(type(self._example), name):
@@ -269,7 +269,7 @@ def _combined(function: Callable[[Any, Any], Any], sign: str, a: Any, b: Any) ->
         return own._tape.applied(function, a, b, sign=sign, checked=sign == "**")
     if sign in ("==", "!=") and isinstance(other, _OTHERS):
         return sign == "!="
-    return function(*(x._known("it meets something that is no number") if type(x) is Open else x for x in (a, b)))
+    return function(*(x._known("it meets something that is not a number") if type(x) is Open else x for x in (a, b)))
 
 
 def _define(name: str, sign: str, reflected: bool = True) -> None:

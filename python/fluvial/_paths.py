@@ -141,7 +141,7 @@ class Decided:
 
 
 def _program_of(values: list[Tensor], checks: bool = False) -> _core.Program:
-    """A program that computes values of the one being built. What may fail in it is no fault of that one."""
+    """A program that computes values of the one being built. What may fail in it is not a fault of that one."""
     from ._convert.attempts import at_fault
 
     _core.on_fault(None)

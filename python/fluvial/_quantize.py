@@ -37,7 +37,7 @@ def quantize(
     Args:
         model: A program; or a layer or function, of which `inputs` says the types.
         samples: Batches like those to come: a reader, or anything that gives dicts by the names of the inputs, tuples in
-            their order, or single tensors. Of a reader and of dicts, fields that are no inputs are left out.
+            their order, or single tensors. Of a reader and of dicts, fields that are not inputs are left out.
         inputs: For a layer or function: the types of its arguments by name, as `fl.build` takes them.
         dynamic: Whether scales are taken from the numbers of each call; without samples.
         skip: Weights that stay as they are: names, or what names begin with up to a dot.

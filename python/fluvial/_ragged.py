@@ -262,7 +262,7 @@ class Ragged:
         if not is_tensor(number) and not hasattr(number, "__index__"):
             raise fault(
                 TypeError,
-                f"{number!r} is no number of a sequence",
+                f"{number!r} is not a number of a sequence",
                 "write `ragged[i]`, `ragged[a:b]` or `ragged[[i, j]]`; `ragged.map(f)` reaches into rows",
             )
         number = number if is_tensor(number) else _core.tensor(number.__index__(), "int64")

@@ -36,7 +36,7 @@ def along(x: Tensor, like: Ragged) -> Tensor:
 def check_alike(a: Ragged, b: Any) -> None:
     """Refuses sequences of other lengths; in a program, when it runs."""
     if not isinstance(b, Ragged):
-        raise fault(TypeError, f"{b!r} are no sequences", "give a Ragged of the same lengths")
+        raise fault(TypeError, f"{b!r} are not sequences", "give a Ragged of the same lengths")
     if a.levels != b.levels:
         raise fault(ValueError, f"Ragged of {a.levels} and {b.levels} levels", "both need the same sequences")
     for one, two in zip(a.row_lengths, b.row_lengths):

@@ -249,7 +249,7 @@ class Columns(Made):
 
 
 def value_of(form: Any, call: Call) -> Any:
-    """The value of a form; what is no form is the same at each call."""
+    """The value of a form; what is not a form is the same at each call."""
     return form.value(call) if isinstance(form, Form) else form
 
 

@@ -20,7 +20,7 @@ _PLAIN = (str, int, float, bool, type(None))
 
 
 def write(value: Any, path: Path) -> None:
-    """Writes a tree of tensors, numbers and texts."""
+    """Writes a tree of tensors, numbers and strings."""
     tensors: dict[str, Any] = {}
     form = _form(value, "", tensors, {}, [])
     if isinstance(value, dict) and _is_flat(value, tensors):
@@ -59,13 +59,13 @@ def _form(value: Any, at: str, tensors: dict[str, Any], known: dict[int, Any], a
     if isinstance(value, dict):
         wrong = [key for key in value if not isinstance(key, _PLAIN)]
         if wrong:
-            raise fault(TypeError, f"the key {wrong[0]!r} at `{at}` cannot be saved", "use texts and numbers as keys")
+            raise fault(TypeError, f"the key {wrong[0]!r} at `{at}` cannot be saved", "use strings and numbers as keys")
         made: Any = {"dict": [[key, within(part, key)] for key, part in value.items()]}
     elif isinstance(value, (list, tuple)):
         kind = "tuple" if isinstance(value, tuple) else "list"
         made = {kind: [within(part, i) for i, part in enumerate(value)]}
     else:
-        remedy = "save its `state_dict()`" if hasattr(value, "state_dict") else "save tensors, numbers and texts"
+        remedy = "save its `state_dict()`" if hasattr(value, "state_dict") else "save tensors, numbers and strings"
         raise fault(TypeError, f"{type(value).__name__} at `{at or 'the top'}` cannot be saved", remedy)
     above.pop()
     return made

@@ -195,7 +195,7 @@ def channel_select(*cases: tuple, default: bool = False) -> tuple[Any, Any, Any]
         else:
             raise fault(
                 TypeError,
-                f"{case!r} is no case of `channel_select`",
+                f"{case!r} is not a case of `channel_select`",
                 "give (fl.channel_send, channel, value) or (fl.channel_recv, channel)",
             )
     number, received = _core.channel_select(given, default)

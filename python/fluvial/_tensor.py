@@ -123,7 +123,7 @@ def contiguous(self: Tensor) -> Tensor:
 
 
 def is_contiguous(self: Tensor) -> builtins.bool:
-    """True: layouts are no matter of users."""
+    """True: layouts are not the concern of users."""
     return True
 
 

@@ -173,7 +173,7 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
 
     def pull(cotangents: Any) -> tuple:
         if _core.is_building() and not is_part:
-            # What was recorded line by line is no part of the program that is being built now: it runs again there.
+            # What was recorded line by line is not part of the program that is being built now: it runs again there.
             return vjp(function, *primals, has_aux=has_aux)[1](cotangents)
         seeds: list[Any] = []
         form = flatten(with_tensors((cotangents,))[0], seeds, is_tensor)

@@ -70,9 +70,9 @@ def view(
     """
     runs, programs, profiles = _sorted(what or ("runs",), names)
     if not isinstance(port, int) or not 0 <= port < 2**16:
-        raise fault(ValueError, f"{port!r} is no port", "leave it out, and a free one is taken")
+        raise fault(ValueError, f"{port!r} is not a port", "leave it out, and a free one is taken")
     if not isinstance(source, (str, os.PathLike)) or not os.path.isdir(source):
-        raise fault(ValueError, f"{source!r} is no folder", "name the folder of the sources")
+        raise fault(ValueError, f"{source!r} is not a folder", "name the folder of the sources")
     try:
         server = _core.ViewServer(runs, programs, profiles, [os.fspath(source)], port)
     except OSError as error:
@@ -139,7 +139,7 @@ def _sorted(
             )
     if names is not None:
         if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
-            raise fault(TypeError, f"{names!r} are no names", "give a list of texts")
+            raise fault(TypeError, f"{names!r} are not names", "give a list of strings")
         if len(names) != len(programs):
             raise fault(
                 ValueError,

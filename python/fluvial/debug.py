@@ -82,7 +82,7 @@ def listen(port: int = 0, *, wait: bool = False, token: str | None = None) -> Ad
         Where it listens. Printed, it says how to connect.
     """
     if not 0 <= port < 65536:
-        raise fault(ValueError, f"{port} is no port", "take one from 1024 to 65535, or 0 for any that is free")
+        raise fault(ValueError, f"{port} is not a port", "take one from 1024 to 65535, or 0 for any that is free")
     known = _core.debug_address()
     if known is not None:
         address = Address(*known)
@@ -111,7 +111,7 @@ def stop() -> None:
 def breakpoint() -> None:
     """Makes this line a stop of programs, if somebody debugs: it is where the next op after it was made.
 
-    It is no op, so a program is the same with and without. Line by line it does nothing: Python's own `breakpoint()` is
+    It is not an op, so a program is the same with and without. Line by line it does nothing: Python's own `breakpoint()` is
     for that.
     """
     if _core.is_building():

@@ -44,7 +44,7 @@ def load(
         source: The file, or its bytes. Elements may be in files beside it.
         trainable: Whether initialisers of floats are parameters, which an optimizer can train, instead of buffers.
         types: Types of inputs by name, such as `"f32[batch, 3]"`, where the file says nothing or too little.
-        known: Values of inputs that are always the same; they are no inputs of the program then.
+        known: Values of inputs that are always the same; they are not inputs of the program then.
     """
     values = {
         name: value if isinstance(value, Tensor) else _core.tensor(value)

@@ -7,7 +7,7 @@ the folder of that name.
 - ```output: what the code before it prints, if it prints anything.
 - ```console: commands (`fluvial` and `python`) with what they write; `..` stands for what differs.
 
-The code of others, which cannot run here, is in ```py; ```text is for what is no code. ```rust is run by `cargo test --doc`
+The code of others, which cannot run here, is in ```py; ```text is for what is not code. ```rust is run by `cargo test --doc`
 (`crates/fluvial/src/lib.rs` lists its pages). Commands in ```sh are compared with the Makefile and the help of `fluvial`
 (`page_links.py`). A line of the page is called `example.py:<line in its example>` in errors.
 """

@@ -210,7 +210,7 @@ def work(kind: str, first: int, only: str) -> None:
         signal.alarm(SECONDS)
         try:
             outcome, said = judge(case)
-        except BaseException as error:  # a panic is no ordinary exception
+        except BaseException as error:  # a panic is not an ordinary exception
             outcome, said = "crashed", f"{type(error).__name__}: {error}"
         signal.alarm(0)
         print(json.dumps([i, case.name, outcome, said]), flush=True)

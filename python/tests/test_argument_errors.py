@@ -40,7 +40,7 @@ CASES = [
     (lambda x: fl.exp(x, 1, 2), "`exp` takes 1 arguments by place, not 3"),
     (lambda x: fl.relu(x, x=x), "`x` is given twice"),
     (lambda x: fl.cast(x, "flaot"), 'there is no element type "flaot"'),
-    (lambda x: x.astype(3), "3 is no element type"),
+    (lambda x: x.astype(3), "3 is not an element type"),
     (lambda x: x[object()], "an index of a tensor cannot be of type `object`"),
     (lambda x: fl.dropout(x, "much"), "`p` of `dropout` is the str 'much', not float"),
 ]

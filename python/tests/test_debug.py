@@ -74,7 +74,7 @@ class TestListen:
 
     @pytest.mark.parametrize("port", [-1, 65536])
     def test_no_port(self, engine, port):
-        with pytest.raises(ValueError, match=rf"test_debug.py:\d+: {port} is no port\n  remedy: "):
+        with pytest.raises(ValueError, match=rf"test_debug.py:\d+: {port} is not a port\n  remedy: "):
             debug.listen(port)
         assert engine.asked == []
 

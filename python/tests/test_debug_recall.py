@@ -186,7 +186,7 @@ def test_what_called_functions_give(tmp_path, stop):
         assert editor.value("shape(logits)") == "i64[2] [6, 3]"
         assert editor.value("max(abs(picked - prob[:, 0])) < 1e-6") == "true"
         assert editor.value("abs(mean(x)) < 1e-5") == "true"
-        # The scope is opened without harm, and what it cannot show is no wrong value.
+        # The scope is opened without harm, and what it cannot show is not a wrong value.
         variables = editor.variables("Variables")
         assert {"x", "logits", "prob", "picked"} <= set(variables)
         answer = editor.ask("evaluate", "max(abs(left - picked * 7))", context="watch")

@@ -147,5 +147,5 @@ def test_crates_of_rust(tmp_path: Any) -> None:
     assert "use my_mlp::Model;" in (tmp_path / "a/src/main.rs").read_text()
     with pytest.raises(TypeError, match="expected a program"):
         fl.export.rust(lambda x: x, tmp_path)  # type: ignore[arg-type]
-    with pytest.raises(Exception, match="is no name of a crate"):
+    with pytest.raises(Exception, match="is not a name of a crate"):
         fl.export.rust(program, tmp_path, name="1")

@@ -192,7 +192,7 @@ class TestHostile:
             (b"t", "damaged, after TUPLE"),
             (b"\x86", "damaged, after TUPLE2"),
             (b"", "damaged"),
-            (b"}" + value((1,)) + b"K\x01s", "neither a text nor a number"),
+            (b"}" + value((1,)) + b"K\x01s", "neither a string nor a number"),
             (b"}(K\x01u", "a key has no value"),
             (b"K\x01K\x02a", "a list was expected"),
             (b"\x8e" + struct.pack("<Q", 2**50) + b"short", "damaged"),
@@ -366,5 +366,5 @@ def test_folders_with_several_files(tmp_path):
         with pytest.raises(ValueError, match="no file of its folder|no index of weights"):
             with_map({"a.weight": outside})
     index.write_text("[]")
-    with pytest.raises(ValueError, match="is no index of weights"):
+    with pytest.raises(ValueError, match="is not an index of weights"):
         fl.load_weights(tmp_path)

@@ -180,9 +180,9 @@ class TestFiles:
     [
         (lambda w: w.scalar("x", [1.0, 2.0]), r"`x` has the shape \(2,\)"),
         (lambda w: w.scalar("x", "high"), "`x` is of class `str`"),
-        (lambda w: w.scalar("", 1.0), "'' is no tag"),
-        (lambda w: w.scalar("x", 1.0, 1.5), "1.5 is no step"),
-        (lambda w: w.scalar("x", 1.0, 2**63), "is no step"),
+        (lambda w: w.scalar("", 1.0), "'' is not a tag"),
+        (lambda w: w.scalar("x", 1.0, 1.5), "1.5 is not a step"),
+        (lambda w: w.scalar("x", 1.0, 2**63), "is not a step"),
         (lambda w: w.histogram("x", [1.0], bins=0), "0 buckets"),
         (lambda w: w.image("x", np.zeros((2, 3, 4, 4))), "not a batch"),
         (lambda w: w.image("x", np.zeros((5, 4, 3))), 'say layout="hwc"'),

@@ -366,7 +366,7 @@ def test_results_have_a_history_only_where_something_outside_has():
 
 def test_the_function_sees_a_value_of_its_own():
     x = fl.tensor(3.0).track()
-    # `x` from outside is no part of the derivative, but of the one around it.
+    # `x` from outside is not part of the derivative, but of the one around it.
     inner = fl.grad(lambda y: y * x)(x)
     assert inner.item() == 3.0
     assert fl.grad(fl.grad(lambda y: y * x)(x), x).item() == 1.0

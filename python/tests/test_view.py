@@ -115,9 +115,9 @@ def test_notebooks_show_programs():
         (lambda: fl.view("nowhere.flb"), "there is no file `nowhere.flb`"),
         (lambda: fl.view(__file__ + ".txt", __file__[:-3] + ".json"), "there is no file"),
         (lambda: fl.view(program(), names=[]), "1 programs and 0 names"),
-        (lambda: fl.view(program(), names="p"), "are no names"),
-        (lambda: fl.view(program(), port=70000), "70000 is no port"),
-        (lambda: fl.view(program(), source="nowhere"), "'nowhere' is no folder"),
+        (lambda: fl.view(program(), names="p"), "are not names"),
+        (lambda: fl.view(program(), port=70000), "70000 is not a port"),
+        (lambda: fl.view(program(), source="nowhere"), "'nowhere' is not a folder"),
     ],
 )
 def test_refusals(call, said):

@@ -105,7 +105,7 @@ impl View {
     pub unsafe fn copied(&self) -> Result<Tensor> {
         let known = DTYPES.iter().find(|(number, _)| *number == self.dtype);
         let &(_, dtype) =
-            known.ok_or_else(|| Error::dtype(format!("{} is no element type", self.dtype)))?;
+            known.ok_or_else(|| Error::dtype(format!("{} is not an element type", self.dtype)))?;
         let rank = usize::try_from(self.rank).ok().filter(|&rank| rank <= FLUVIAL_MAX_AXES);
         let rank = rank.ok_or_else(|| Error::shape(format!("{} axes", self.rank)))?;
         let sizes = self.dims[..rank].iter().map(|&size| {

@@ -199,7 +199,7 @@ fn sizes<'a>(program: &Program, args: &'a SizeArgs) -> Outcome<BTreeMap<&'a str,
     for given in &args.sizes {
         let parsed = given.split_once('=').and_then(|(name, n)| Some((name, n.parse().ok()?)));
         let Some((name, size)) = parsed else {
-            return Err(usage(format!("`{given}` is no size"), "write --size SYMBOL=NUMBER"));
+            return Err(usage(format!("`{given}` is not a size"), "write --size SYMBOL=NUMBER"));
         };
         if !symbols.iter().any(|symbol| &**symbol == name) {
             let mut known: Vec<&str> = symbols.iter().map(|symbol| &**symbol).collect();

@@ -35,7 +35,7 @@ impl Journal {
         out: &Out,
     ) -> Outcome<Journal> {
         if folder == Path::new("-") || folder.is_file() {
-            let what = format!("`{}` is no folder", folder.display());
+            let what = format!("`{}` is not a folder", folder.display());
             return Err(usage(
                 what,
                 "name a folder for the curves of the run; `--trace FILE` writes each step as text",

@@ -64,7 +64,7 @@ fn value(name: &str, text: &str, ty: &Type) -> Outcome<Tensor> {
         _ => None,
     };
     let Some(json) = word(text).or_else(|| serde_json::from_str(text).ok()) else {
-        let what = format!("`{text}` is no value for `{name}`, which is {ty}");
+        let what = format!("`{text}` is not a value for `{name}`, which is {ty}");
         return Err(usage(what, "write a number, true, false, or lists: [[1, 2], [3, 4]]"));
     };
     let (mut dims, mut numbers) = (Vec::new(), Vec::new());

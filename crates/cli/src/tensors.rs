@@ -48,7 +48,7 @@ pub fn read(path: &Path) -> Result<Vec<(String, Tensor)>> {
     let file = File::open(path).map_err(|error| fault::file(path, error))?;
     let about = file.metadata().map_err(|error| fault::file(path, error))?;
     if !about.is_file() {
-        return Err(files::fault(format!("`{shown}` is no file")).remedy("name a file"));
+        return Err(files::fault(format!("`{shown}` is not a file")).remedy("name a file"));
     }
     let mut from = BufReader::new(file);
     match form {
@@ -106,7 +106,7 @@ pub fn allowed(path: &Path) -> Result<String> {
     };
     files::allow(&full)?;
     full.into_os_string().into_string().map_err(|_| {
-        Error::argument(format!("`{}` is no text", path.display())).remedy("rename it")
+        Error::argument(format!("`{}` is not text", path.display())).remedy("rename it")
     })
 }
 

@@ -62,7 +62,7 @@ impl Op for FusedReduce {
         self.kind()?;
         if !self.axes.is_sorted_by(|a, b| a < b) || self.axes.iter().any(|&axis| axis >= dims.len())
         {
-            return Err(Error::argument(format!("{:?} are no axes of {dims:?}", self.axes)));
+            return Err(Error::argument(format!("{:?} are not axes of {dims:?}", self.axes)));
         }
         let kept = dims.iter().enumerate().filter(|(axis, _)| !self.axes.contains(axis));
         if self.body.0.results().len() != 1
@@ -124,6 +124,6 @@ pub(crate) const DEF: OpDef = OpDef::new(FusedReduce::NAME, FusedReduce::build, 
         Sample::new(op(&[0, 1], &[1, 1]), [x.clone(), y.clone()])
             .gives([values(&[640.0], &[1, 1])]),
         Sample::new(op(&[0], &[3]), [x.clone(), y.clone()]).refused("other sizes"),
-        Sample::new(op(&[2], &[2]), [x, y]).refused("are no axes"),
+        Sample::new(op(&[2], &[2]), [x, y]).refused("are not axes"),
     ]
 });

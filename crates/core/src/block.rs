@@ -65,7 +65,7 @@ pub struct Call {
     /// The user's line.
     pub loc: Loc,
     /// For what a pass has made of several calls: these calls, as a block from the same inputs to the same
-    /// outputs, for those who want to see each of them. It is no part of the program's text.
+    /// outputs, for those who want to see each of them. It is not part of the program's text.
     pub twin: Option<Arc<Block>>,
 }
 

@@ -133,7 +133,7 @@ impl Given {
         if let Given::Int(number) = self { *number } else { 0 }
     }
 
-    /// The whole numbers; none, if it is no sequence of them.
+    /// The whole numbers; none, if it is not a sequence of them.
     pub fn ints(&self) -> &[i64] {
         if let Given::Ints(numbers) = self { numbers } else { &[] }
     }

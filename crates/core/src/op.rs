@@ -360,7 +360,7 @@ pub fn inferred(op: &dyn Op, inputs: &[&Type]) -> Result<Types> {
 pub struct Fault {
     /// The kind of the error.
     pub kind: ErrorKind,
-    /// If it fails for one reason only, that a number of an input is no position among so many: which input, and
+    /// If it fails for one reason only, that a number of an input is not a position among so many: which input, and
     /// how many. Where such a check has passed, a further one cannot fail.
     pub range: Option<(usize, Dim)>,
 }
@@ -371,7 +371,7 @@ impl Fault {
         Fault { kind, range: None }
     }
 
-    /// A number of input `input` is no position among `size`.
+    /// A number of input `input` is not a position among `size`.
     pub const fn position(input: usize, size: Dim) -> Fault {
         Fault { kind: ErrorKind::Index, range: Some((input, size)) }
     }

@@ -183,7 +183,7 @@ impl Var {
             (Repr::Failed(error), _) => Err(error.clone()),
             (Repr::Value(value), Some(slot)) => Ok(Var::leaf(value.clone(), slot.clone())),
             _ if leaf.is_symbolic() => trace::leaf_again(self, leaf),
-            _ => Err(Error::internal("a version of what is no leaf")),
+            _ => Err(Error::internal("a version of what is not a leaf")),
         }
     }
 

@@ -66,7 +66,7 @@ pub fn check_form(path: &str) -> Result<()> {
     let up = |part: Component<'_>| matches!(part, Component::ParentDir);
     match path.is_empty() || path.ends_with('/') || Path::new(path).components().any(up) {
         false => Ok(()),
-        true => Err(Error::argument(format!("`{path}` is no path of a file below a folder"))
+        true => Err(Error::argument(format!("`{path}` is not a path of a file below a folder"))
             .remedy("give a path without `..`")),
     }
 }
@@ -122,7 +122,7 @@ pub fn open(path: &str) -> Result<(File, u64)> {
     let about = file.metadata().map_err(|error| io(path, error))?;
     match about.is_file() {
         true => Ok((file, about.len())),
-        false => Err(fault(format!("`{path}` is no file"))),
+        false => Err(fault(format!("`{path}` is not a file"))),
     }
 }
 

@@ -8,7 +8,7 @@ use fluvial_tensor::{DType, Error, Kind, MAX_RANK, Result, Tensor};
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
-/// A longer header is no header of a tensor.
+/// A longer header is not a header of a tensor.
 const MAX_HEADER: u64 = 1 << 16;
 
 /// The name of an element type, if the format has it: the byte order, the kind and the size.
@@ -76,7 +76,7 @@ pub(crate) struct Header {
 impl Header {
     /// Reads the header of a file of `len` bytes.
     pub fn read(from: &mut dyn Read, len: u64, path: &str) -> Result<Header> {
-        let broken = |what: &str| fault(format!("`{path}` is no `.npy` file: {what}"));
+        let broken = |what: &str| fault(format!("`{path}` is not a `.npy` file: {what}"));
         let mut head = [0; 8];
         from.read_exact(&mut head).map_err(|_| broken("it is too short"))?;
         if head[..6] != MAGIC[..] {
@@ -96,7 +96,7 @@ impl Header {
         }
         let mut header = vec![0; size as usize];
         from.read_exact(&mut header).map_err(|_| broken("it is too short"))?;
-        let header = std::str::from_utf8(&header).map_err(|_| broken("its header is no text"))?;
+        let header = std::str::from_utf8(&header).map_err(|_| broken("its header is not text"))?;
         let Some((descr, sizes, fortran)) = Header::parse(header) else {
             return Err(broken("its header is not understood"));
         };

@@ -144,7 +144,7 @@ pub fn notes(from: &mut dyn Read, len: u64, path: &str) -> Result<Vec<(String, S
 }
 
 fn broken(path: &str, what: &str) -> Error {
-    fault(format!("`{path}` is no `.safetensors` file: {what}"))
+    fault(format!("`{path}` is not a `.safetensors` file: {what}"))
 }
 
 fn skip(from: &mut dyn Read, count: u64, path: &str) -> Result<()> {
@@ -163,7 +163,8 @@ fn header(from: &mut dyn Read, len: u64, path: &str) -> Result<(Contents, u64)> 
     }
     let mut header = vec![0; size as usize];
     from.read_exact(&mut header).map_err(|_| broken(path, "it is too short"))?;
-    let header = std::str::from_utf8(&header).map_err(|_| broken(path, "its header is no text"))?;
+    let header =
+        std::str::from_utf8(&header).map_err(|_| broken(path, "its header is not text"))?;
     let mut contents =
         Reader(header).file().ok_or_else(|| broken(path, "its header is not understood"))?;
     checksum::open(header, &mut contents, path)?;

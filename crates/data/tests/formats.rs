@@ -235,7 +235,7 @@ fn csv_faults_have_line_and_column() {
     };
     let i64s = [("dtype", texts(&["i64"]))];
     let cases: [(&str, &str); 6] = [
-        ("a,b\n1,2\n3,x\n", "`x.txt`: line 3, column 2 (`b`): `x` is no i64"),
+        ("a,b\n1,2\n3,x\n", "`x.txt`: line 3, column 2 (`b`): `x` is not i64"),
         ("a,b\n1,2\n\n3\n", "`x.txt`: line 4: 2 cells are expected, but there are 1"),
         (
             "a,b\n1,2\n3,\n",
@@ -248,7 +248,7 @@ fn csv_faults_have_line_and_column() {
         ),
         (
             "a,b\n1,9223372036854775808\n",
-            "`x.txt`: line 2, column 2 (`b`): `9223372036854775808` is no i64",
+            "`x.txt`: line 2, column 2 (`b`): `9223372036854775808` is not i64",
         ),
     ];
     for (text, expected) in cases {

@@ -105,7 +105,7 @@ fn faults_are_named_with_their_place() {
         ("memory(\"a\").take(99999999999999999999)", "must be a whole number from 0 to 2^64 - 1"),
         ("memory(\"a\").take(1x)", "character 18: expected a number"),
         ("memory(\"a\").scale(\"x\", 1e999)", "expected a number"),
-        ("memory(\"a\").cast(\"x\", f33)", "`f33` is no element type"),
+        ("memory(\"a\").cast(\"x\", f33)", "`f33` is not an element type"),
         ("memory(\"a\").shard(2, 2)", "there is no rank 2 in a world of 2"),
         ("memory(\"a\").repeat(0)", "the number of passes is 0"),
         ("memory(\"a\").prefetch(5000)", "must be between 1 and 1024"),

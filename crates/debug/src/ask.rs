@@ -203,7 +203,7 @@ fn own_folder(folder: &Path, user: u32) -> std::result::Result<(), String> {
     let _ = DirBuilder::new().mode(0o700).create(folder);
     let meta = fs::symlink_metadata(folder).map_err(|error| format!("cannot be made: {error}"))?;
     if !meta.is_dir() {
-        return Err("is no folder".to_string());
+        return Err("is not a folder".to_string());
     }
     if meta.uid() != user {
         return Err("belongs to another user".to_string());

@@ -54,7 +54,7 @@ pub trait Target: Send + Sync {
     /// The programs that have run since somebody debugs, the latest first.
     fn programs(&self) -> Vec<ProgramInfo>;
 
-    /// A text that is no file: what a [`Place`] with `listing` points into.
+    /// A text that is not a file: what a [`Place`] with `listing` points into.
     fn listing(&self, listing: Listing) -> Result<String>;
 
     /// What there is to see in a frame, given by its position in [`Stop::frames`].

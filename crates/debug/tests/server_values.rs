@@ -318,7 +318,7 @@ fn values_are_edited() {
     assert_eq!(rows[0]["value"], "[3, 4, 42]");
     let why = client
         .refused("setVariable", json!({"variablesReference": w, "name": "[2]", "value": "1"}));
-    assert_eq!(why, "[2] is no element of f32[4, 3]");
+    assert_eq!(why, "[2] is not an element of f32[4, 3]");
     let why = client
         .refused("setVariable", json!({"variablesReference": w, "name": "mean", "value": "1"}));
     assert!(why.contains("cannot be set"));

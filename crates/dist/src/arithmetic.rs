@@ -15,7 +15,7 @@ pub(crate) fn can_reduce(dtype: DType, how: Reduction) -> Result<()> {
             .remedy("reduce their real and imaginary parts"));
     }
     match how == Reduction::Mean && !dtype.is_float() {
-        true => Err(Error::dtype(format!("the mean of {dtype:?} is no integer"))
+        true => Err(Error::dtype(format!("the mean of {dtype:?} is not an integer"))
             .remedy("cast to a float first, or take the sum")),
         false => Ok(()),
     }

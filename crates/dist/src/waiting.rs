@@ -23,7 +23,7 @@ pub fn patience() -> Duration {
     patience
 }
 
-/// What the environment says of it; an error if that is no time.
+/// What the environment says of it; an error if that is not a time.
 pub(crate) fn asked() -> Result<Option<Duration>> {
     let Some(text) = std::env::var_os("FLUVIAL_DIST_TIMEOUT") else { return Ok(None) };
     let seconds = text.to_str().and_then(|text| text.parse::<f64>().ok());

@@ -60,7 +60,7 @@ fn every_element_type_is_exchanged() -> Result<()> {
             assert!(comm.broadcast(own.clone(), 2)?.bitwise_eq(&own));
             match comm.all_reduce(own, Reduction::Sum) {
                 Ok(sum) => assert_eq!(sum.to_f64s(), [3.0, 0.0]),
-                // What is no real number, or only stored, is not added up.
+                // What is not a real number, or only stored, is not added up.
                 Err(_) => assert!(dtype.is_bool() || dtype.is_complex() || dtype.size() == 1),
             }
         }

@@ -31,7 +31,7 @@ fn run(args: &[String]) -> Result<()> {
         match (arg.as_str(), arg.split_once('=')) {
             ("--steps", _) => {
                 let text = value()?;
-                steps = text.parse().map_err(|_| Error::argument(format!("`{text}` is no number")))?;
+                steps = text.parse().map_err(|_| Error::argument(format!("`{text}` is not a number")))?;
             }
             ("--weights", _) => model.load(Path::new(value()?))?,
             ("--save", _) => save = Some(PathBuf::from(value()?)),

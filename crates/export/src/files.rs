@@ -27,7 +27,7 @@ pub fn export(program: &Program, state: &State, options: &Options) -> Result<Exp
         cuda::check(options)?;
     }
     if names::in_c(&options.name) != options.name {
-        return Err(Error::argument(format!("`{}` is no name in C", options.name))
+        return Err(Error::argument(format!("`{}` is not a name in C", options.name))
             .remedy("use letters, digits and underscores, not starting with a digit"));
     }
     // What follows a product is a loop of its own in C.

@@ -99,7 +99,7 @@ impl Blas {
             "cblas" => Ok(Blas::Cblas),
             "openblas" => Ok(Blas::OpenBlas),
             "mkl" => Ok(Blas::Mkl),
-            _ => Err(Error::argument(format!("`{name}` is no library of matrix products"))
+            _ => Err(Error::argument(format!("`{name}` is not a library of matrix products"))
                 .remedy("take `none`, `cblas`, `openblas` or `mkl`")),
         }
     }

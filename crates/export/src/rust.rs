@@ -82,7 +82,7 @@ fn check(options: &RustOptions) -> Result<()> {
     let name = &options.name;
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if !name.starts_with(|c: char| c.is_ascii_alphabetic()) || !name.chars().all(fits) {
-        return Err(Error::argument(format!("`{name}` is no name of a crate"))
+        return Err(Error::argument(format!("`{name}` is not a name of a crate"))
             .remedy("use letters, digits, `-` and `_`, beginning with a letter"));
     }
     match options.sizes.iter().find(|size| size.is_bound) {

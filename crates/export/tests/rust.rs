@@ -125,7 +125,7 @@ fn what_makes_no_crate_is_refused() -> Result<()> {
         export_rust(&program, &State::new(), &options).unwrap_err().to_string()
     };
     let named = refused(RustOptions { name: "a b".into(), ..RustOptions::default() });
-    assert!(named.contains("`a b` is no name of a crate"), "{named}");
+    assert!(named.contains("`a b` is not a name of a crate"), "{named}");
     let sizes = vec![Size::parse("batch<=4")?];
     let bound = refused(RustOptions { sizes, ..RustOptions::default() });
     assert!(bound.contains("the size `batch` has a bound"), "{bound}");

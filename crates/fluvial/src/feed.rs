@@ -131,7 +131,7 @@ impl Feed {
             [epoch, index] if epoch >= 0 && index >= 0 => {
                 Ok(Position { epoch: epoch as u64, index: index as u64 })
             }
-            _ => Err(Error::state(format!("the state `{name}` is no position"))
+            _ => Err(Error::state(format!("the state `{name}` is not a position"))
                 .remedy("it is two numbers, none below zero: the pass, and results given in it")),
         }
     }

@@ -192,9 +192,10 @@ impl<'a> Builder<'a> {
                 let is_whole = number.fract() == 0.0;
                 match dtype.is_float() || is_whole {
                     true => full(&[] as &[Dim], *number, dtype).map_err(|e| (*start, e)),
-                    false => {
-                        Err((*start, Error::argument(format!("{number} is no number of {dtype}"))))
-                    }
+                    false => Err((
+                        *start,
+                        Error::argument(format!("{number} is not a number of {dtype}")),
+                    )),
                 }
             }
         }

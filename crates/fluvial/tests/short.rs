@@ -299,7 +299,7 @@ fn faults_are_told_at_their_lines() {
             "3:16: the optimizer `adam` has no option `beta`",
         ),
         ("%y = grad(%x)", "3:3: `grad` takes a loss, and what it is differentiated by"),
-        ("%y = add(%i, 0.5)", "3:16: 0.5 is no number of i64"),
+        ("%y = add(%i, 0.5)", "3:16: 0.5 is not a number of i64"),
         ("%y = tanh(@w)", "3:14: there is no state named `w`"),
         ("%y = read{state=\"w\", ty=f32[]}()", "3:3: a state is read by its name"),
         ("%y = tanh(%x) (%a: f32[]) { return %a }", "3:3: `tanh` takes no block"),

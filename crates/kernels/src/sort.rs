@@ -163,7 +163,7 @@ pub fn unique(x: &Tensor) -> Result<(Tensor, Tensor, Tensor)> {
 /// or equal, if `right`. As i64.
 pub fn searchsorted(sorted: &Tensor, values: &Tensor, right: bool) -> Result<Tensor> {
     let Some(axis) = sorted.rank().checked_sub(1) else {
-        return Err(Error::shape("a single element is no sorted axis"));
+        return Err(Error::shape("a single element is not a sorted axis"));
     };
     let (n, m) = (sorted.dims()[axis], values.dims().last().copied().unwrap_or_default());
     let alike = values.rank() == sorted.rank() && values.dims()[..axis] == sorted.dims()[..axis];

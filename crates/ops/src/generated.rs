@@ -874,7 +874,7 @@ pub trait VarOps {
     fn of_size(&self) -> Result<Var>;
 
     /// For each number in `ids`, a row of `classes` elements (a new last axis) with a one at that
-    /// place and zeros elsewhere, `i64` as in PyTorch. A number that is no class, as -1, gives
+    /// place and zeros elsewhere, `i64` as in PyTorch. A number that is not a class, as -1, gives
     /// zeros only.
     #[track_caller]
     fn one_hot(&self, classes: Dim) -> Result<Var>;

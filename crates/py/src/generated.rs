@@ -5131,7 +5131,7 @@ fn of_size(py: Python<'_>, count: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 }
 
 /// For each number in `ids`, a row of `classes` elements (a new last axis) with a one at that place and
-/// zeros elsewhere, `i64` as in PyTorch. A number that is no class, as -1, gives zeros only.
+/// zeros elsewhere, `i64` as in PyTorch. A number that is not a class, as -1, gives zeros only.
 ///
 /// Args:
 ///     ids: A tensor, a number or an array. Also `tensor`, `input`.

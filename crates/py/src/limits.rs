@@ -37,7 +37,7 @@ impl PyLimits {
     #[pyo3(signature = (*, memory=None, time=None, steps=None))]
     fn new(memory: Option<u64>, time: Option<f64>, steps: Option<u64>) -> PyResult<PyLimits> {
         let time = time.map(Duration::try_from_secs_f64).transpose().map_err(|_| {
-            PyValueError::new_err("`time` is no number of seconds\n  remedy: give one from 0 on")
+            PyValueError::new_err("`time` is not a number of seconds\n  remedy: give one from 0 on")
         })?;
         Ok(PyLimits(Limits { memory, time, trips: steps }))
     }

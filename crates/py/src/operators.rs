@@ -17,7 +17,7 @@ pub enum Side {
     Right,
 }
 
-/// An elementwise operator; `NotImplemented` if `other` is no value.
+/// An elementwise operator; `NotImplemented` if `other` is not a value.
 #[inline]
 pub fn elementwise<'py>(
     tensor: &Bound<'py, Tensor>,

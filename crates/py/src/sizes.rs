@@ -239,7 +239,7 @@ impl PyDim {
         self.number(py).map(|number| number as f64)
     }
 
-    /// Whether it is plain to see that it is no negative number, whatever the sizes are.
+    /// Whether it is plain to see that it is not a negative number, whatever the sizes are.
     fn never_negative(&self) -> bool {
         self.whole().sides().is_ok_and(|(_, less)| less == Dim::size(0))
     }
@@ -357,7 +357,7 @@ fn op_of(name: &str) -> &str {
     }
 }
 
-/// The result on whole numbers; nothing where it is no expression that sizes can have.
+/// The result on whole numbers; nothing where it is not an expression that sizes can have.
 fn applied(
     py: Python<'_>,
     a: Whole,

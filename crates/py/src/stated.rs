@@ -32,7 +32,7 @@ pub struct Statement {
     inits: Inits,
 }
 
-/// Arguments of a layer's constructor that are no options, by name.
+/// Arguments of a layer's constructor that are not options, by name.
 type Others<'py> = Bound<'py, PyDict>;
 
 impl Statement {
@@ -540,7 +540,7 @@ fn attr_within(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Attr> {
         Err(_) => Err(errors::raise(
             value.py(),
             Error::argument(format!("an option of a layer cannot be {}", value.get_type()))
-                .remedy("give a number, a text, or several numbers"),
+                .remedy("give a number, a string, or several numbers"),
         )),
     }
 }

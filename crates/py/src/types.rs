@@ -121,7 +121,7 @@ impl<'py> FromPyObject<'_, 'py> for DTypeArg {
         }
         match value.getattr("name").and_then(|name| name.extract::<String>()) {
             Ok(name) => named(py, &name),
-            Err(_) => Err(no_dtype(py, &format!("{} is no element type", value.repr()?))),
+            Err(_) => Err(no_dtype(py, &format!("{} is not an element type", value.repr()?))),
         }
     }
 }
@@ -281,7 +281,7 @@ impl<'py> FromPyObject<'_, 'py> for TypeArg {
         }
         let Ok((dtype, shape)) = value.extract::<(DTypeArg, ShapeArg)>() else {
             return Err(PyTypeError::new_err(format!(
-                "a type is a text such as \"f32[batch, 2]\" or a pair of dtype and shape, not {}",
+                "a type is a string such as \"f32[batch, 2]\" or a pair of dtype and shape, not {}",
                 value.repr()?
             )));
         };

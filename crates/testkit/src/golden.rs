@@ -301,7 +301,7 @@ pub fn tensor(json: &Json) -> Check<Option<Tensor>> {
             Tensor::from_vec(items.map(|item| item == &Json::Bool(true)).collect(), &dims)?
         }
         Some(dtype) => Tensor::from_f64s(dtype, &items.map(number).collect::<Vec<_>>(), &dims)?,
-        None => return Err(Failure::new(format!("{} is no element type", json[0]))),
+        None => return Err(Failure::new(format!("{} is not an element type", json[0]))),
     };
     Ok(Some(found))
 }

@@ -112,17 +112,17 @@ fn refused() {
     let cases: [(Result<Var>, &str); 13] = [
         (mean(&x, &[2], false), "mean(f64[2, 3]): axis 2 is out of range"),
         (var(&x, &[0, 0], false, 1.0), "var(f64[2, 3]): axis 0 is named twice"),
-        (std(&x, &[], false, f64::NAN), "std(f64[2, 3]): NaN is no correction"),
+        (std(&x, &[], false, f64::NAN), "std(f64[2, 3]): NaN is not a correction"),
         (norm(&x, f64::NAN, &[], false), "no norm of order NaN"),
         (norm(&none, f64::INFINITY, &[], false), "no extreme of no elements"),
         (max(&none, &[], false), "max(f32[0]): there is no greatest of no elements"),
         (median(&none, &[], false), "median(f32[0]): there is no median of no elements"),
-        (quantile(&x, 1.5, &[], false, QuantileRule::Linear), "1.5 is no share"),
+        (quantile(&x, 1.5, &[], false, QuantileRule::Linear), "1.5 is not a share"),
         (count_nonzero(&x, &[5], false), "count_nonzero(f64[2, 3]): axis 5"),
-        (tril(&none, 0), "tril(f32[0]): f32[0] is no matrix"),
+        (tril(&none, 0), "tril(f32[0]): f32[0] is not a matrix"),
         (one_hot(&x, Dim::size(3)), "classes are integers"),
         (arange(0.0, 1.0, 0.0, DType::F32), "no numbers from 0 to 1 in steps of 0"),
-        (exponential(&none.ty(), -1.0), "-1 is no mean waiting time"),
+        (exponential(&none.ty(), -1.0), "-1 is not a mean waiting time"),
     ];
     for (outcome, text) in cases {
         let error = outcome.unwrap_err().to_string();

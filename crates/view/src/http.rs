@@ -103,7 +103,7 @@ pub fn read(from: &mut impl Read) -> Result<Request, Answer> {
 }
 
 fn parse(head: &[u8]) -> Result<Request, Answer> {
-    let bad = || Answer::fault(400, "this is no request");
+    let bad = || Answer::fault(400, "this is not a request");
     let text = str::from_utf8(head).map_err(|_| bad())?;
     let mut lines = text.split("\r\n");
     let mut words = lines.next().unwrap_or_default().split(' ');
@@ -135,7 +135,7 @@ fn parse(head: &[u8]) -> Result<Request, Answer> {
     Ok(request)
 }
 
-/// A text with its `%20` read; none if that is no text.
+/// A text with its `%20` read; none if that is not text.
 fn decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();

@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 /// Endings of files that may be sources.
 const ENDINGS: [&str; 3] = ["py", "rs", "fl"];
 
-/// A longer file is no source.
+/// A longer file is not a source.
 const LONGEST: u64 = 1 << 22;
 
 /// Lines around the one that is asked for.
@@ -28,7 +28,7 @@ fn locate(folders: &[PathBuf], file: &str) -> Result<PathBuf, String> {
     let is_source =
         path.extension().and_then(|end| end.to_str()).is_some_and(|end| ENDINGS.contains(&end));
     if !is_source {
-        return Err(format!("`{file}` is no source of Python, Rust or Fluvial"));
+        return Err(format!("`{file}` is not a source of Python, Rust or Fluvial"));
     }
     for folder in folders {
         let Ok(folder) = folder.canonicalize() else { continue };

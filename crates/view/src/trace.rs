@@ -30,7 +30,7 @@ pub fn read(path: &Path) -> Result<Json> {
     }
     let json: Json = serde_json::from_str(&text).map_err(|error| bad(error.to_string()))?;
     let events = json.as_array().or_else(|| json.get("traceEvents")?.as_array());
-    let events = events.ok_or_else(|| bad("it is no trace".to_string()))?;
+    let events = events.ok_or_else(|| bad("it is not a trace".to_string()))?;
     Ok(steps(events))
 }
 

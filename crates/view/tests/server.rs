@@ -279,7 +279,7 @@ fn damaged_files_are_read_up_to_the_damage() {
     std::fs::create_dir(&third).unwrap();
     std::fs::write(third.join("events.out.tfevents.1"), &wrong).unwrap();
     std::fs::create_dir(folder.0.join("d")).unwrap();
-    std::fs::write(folder.0.join("d/events.out.tfevents.1"), b"this is no event file at all")
+    std::fs::write(folder.0.join("d/events.out.tfevents.1"), b"this is not an event file at all")
         .unwrap();
     let server = Server::start(Site::new().runs(vec![folder.0.clone()]), 0).unwrap();
     let runs = ask(&server, "index")["runs"].clone();

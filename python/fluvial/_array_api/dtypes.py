@@ -179,7 +179,7 @@ def finfo(type: Any, /) -> finfo_object:
         # Of a complex type the limits are those of its parts.
         dtype = _core.float32 if dtype == "complex64" else _core.float64
     if dtype.name not in _FORMATS:
-        raise TypeError(f"{dtype} is no float type\n  remedy: use `fl.iinfo`")
+        raise TypeError(f"{dtype} is not a float type\n  remedy: use `fl.iinfo`")
     bits, top = _FORMATS[dtype.name]
     largest = (2.0 - 2.0**-bits) * 2.0**top
     return finfo_object(8 * dtype.itemsize, 2.0**-bits, largest, -largest, 2.0 ** (1 - top), dtype)
@@ -197,7 +197,7 @@ def iinfo(type: Any, /) -> iinfo_object:
     """
     dtype = type.dtype if isinstance(type, Tensor) else dtype_of(type)
     if dtype.name not in KINDS["integral"]:
-        raise TypeError(f"{dtype} is no integer type\n  remedy: use `fl.finfo`")
+        raise TypeError(f"{dtype} is not an integer type\n  remedy: use `fl.finfo`")
     bits = 8 * dtype.itemsize
     signed = dtype.name in INTS
     low = -(2 ** (bits - 1)) if signed else 0

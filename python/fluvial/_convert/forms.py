@@ -131,7 +131,7 @@ class Match:
 
 
 def same_value(a: Any, b: Any) -> bool:
-    """Whether two values that are no leaves are the same to whoever looks."""
+    """Whether two values that are not leaves are the same to whoever looks."""
     if a is b:
         return True
     plain = (str, bytes, type(None), range, slice, frozenset, Fixed)

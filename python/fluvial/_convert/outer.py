@@ -68,7 +68,7 @@ class Outer:
         self.n_inputs = self.n_arguments = 0
         #: Tensors from outside that are arguments, too: how to get them, and the numbers of the arguments.
         self.same: list[tuple[Callable[[], Any], int]] = []
-        #: Those that are no arguments, or the places of numbers of the tape, and their types.
+        #: Those that are not arguments, or the places of numbers of the tape, and their types.
         self.captured: list[tuple[Tensor | int, str]] = []
         self.paths: dict[int, tuple[Any, Path]] = {}
         self.guards: dict[str, tuple[str, str, bool]] = {}
@@ -152,7 +152,7 @@ class Outer:
         return None if known is None else known[2]
 
     def getters(self) -> list[tuple[Callable[[Any], Any], str | None]]:
-        """How to get the inputs that are no arguments, given the numbers of the tape, and the types of those that are tensors
+        """How to get the inputs that are not arguments, given the numbers of the tape, and the types of those that are tensors
         outside. A block may have used a tensor before a line said where it is from, so this is asked at the end."""
         return [(self._get(source, text), None if type(source) is int else text) for source, text in self.captured]
 

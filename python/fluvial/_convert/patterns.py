@@ -117,7 +117,7 @@ def _mapping(subject: Any, keys: list, patterns: list, rest: str | None) -> Foun
         return _NOT
     if any(map(is_tensor, keys)):
         raise fault(
-            TypeError, "a key of a pattern is a tensor, which names no entry", "use a number or a text"
+            TypeError, "a key of a pattern is a tensor, which names no entry", "use a number or a string"
         )
     values = [subject.get(key, _ABSENT) for key in keys]
     if any(value is _ABSENT for value in values):

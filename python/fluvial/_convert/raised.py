@@ -1,7 +1,7 @@
 """Exceptions that a program raises: taken down while it is built, and made again when it runs.
 
 A program keeps the name of the class and the arguments as words. A word begins with its kind: "t" is a text for
-`str.format` with the tensors of the op, "v" the number of such a tensor, "l" a literal of Python. "p" is no argument:
+`str.format` with the tensors of the op, "v" the number of such a tensor, "l" a literal of Python. "p" is not an argument:
 it says which line has raised it, if that is not the line of the op.
 """
 

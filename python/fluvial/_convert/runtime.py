@@ -469,7 +469,7 @@ def _read(owner: Any, name: str) -> Callable[[], Any]:
 
 
 def _is_steady(module: types.ModuleType) -> bool:
-    """Whether the numbers and texts of a module stay what they are: it belongs to Python, NumPy or this package."""
+    """Whether the numbers and strings of a module stay what they are: it belongs to Python, NumPy or this package."""
     return module.__name__.partition(".")[0] in KNOWN_MODULES
 
 

@@ -24,7 +24,7 @@ from .trees import is_exact
 
 Tensor = _core.Tensor
 
-#: The tag of a value that is no object of before.
+#: The tag of a value that is not an object of before.
 NEW = -1
 #: The kind of a number, and its value if that is known.
 Number = tuple[type, Any]

@@ -53,7 +53,7 @@ def _left_alone(body: list[ast.stmt]) -> set[str]:
 
 
 def _heads(node: Any) -> list[ast.AST]:
-    """The expressions of a statement that are no statements of their own."""
+    """The expressions of a statement that are not statements of their own."""
     if isinstance(node, ast.While):
         return [node.test]
     return [node.iter] if isinstance(node, ast.For) else [node]

@@ -18,7 +18,7 @@ def load_torch(path: str | os.PathLike[str]) -> Any:
     """Reads a file of PyTorch's `torch.save`: a state dict, or a checkpoint that contains one.
 
     No code of the file runs, and PyTorch is not needed. Tensors, parameters, dicts, lists, tuples,
-    numbers, texts, sizes and element types are read; anything else is refused. The files may be of
+    numbers, strings, sizes and element types are read; anything else is refused. The files may be of
     any version since 1.6, which are zip archives, and of those before.
 
     Args:

@@ -126,7 +126,7 @@ class Legacy:
         except Refused:
             magic = None
         if magic != MAGIC:
-            raise Refused("it is no file of PyTorch", "save it by `torch.save`")
+            raise Refused("it is not a file of PyTorch", "save it by `torch.save`")
         if self._pickle() != PROTOCOL:
             raise Refused("it is of an unknown version", RESAVE)
         system = self._pickle()

@@ -31,7 +31,7 @@ class Array:
         if type(kind) is not Kind or type(sizes) is not tuple or type(data) is not bytes:
             raise Refused("an array in it holds objects, or is described wrongly", "save arrays of numbers only")
         if any(type(size) is not int or size < 0 for size in sizes):
-            raise ValueError("a size of an array is no whole number")
+            raise ValueError("a size of an array is not a whole number")
         if math.prod(sizes) * WIDTHS[kind.name] != len(data):
             raise ValueError(f"an array of the sizes {list(sizes)} has {len(data)} bytes")
         self.kind, self.sizes, self.is_turned, self.data = kind.name, sizes, bool(is_turned), data

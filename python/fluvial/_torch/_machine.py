@@ -117,7 +117,7 @@ def find(module: str, name: str) -> Any:
                 f"there are tensors of the type `{full}` in it, which Fluvial does not have",
                 "in PyTorch, cast them to a float or integer type, and save again",
             )
-    raise Refused(f"it wants to call `{full}`, which is no part of weights", RESAVE)
+    raise Refused(f"it wants to call `{full}`, which is not part of weights", RESAVE)
 
 
 class Machine:
@@ -173,7 +173,7 @@ class Machine:
         elif name not in ("PROTO", "FRAME"):
             handler: Callable[[Machine, Any], None] | None = HANDLERS.get(name)
             if handler is None:
-                raise Refused(f"its pickle uses {name}, which is no part of weights", RESAVE)
+                raise Refused(f"its pickle uses {name}, which is not part of weights", RESAVE)
             handler(self, argument)
 
     def _mark(self, _: Any) -> None:
@@ -218,7 +218,7 @@ class Machine:
             raise ValueError("a key has no value")
         for key in keys:
             if not isinstance(key, (str, bytes, int, float, type(None))):
-                raise Refused("a key of a dict is neither a text nor a number", RESAVE)
+                raise Refused("a key of a dict is neither a string nor a number", RESAVE)
         target.update(zip(keys, values))
 
     def _global(self, argument: str) -> None:
@@ -228,7 +228,7 @@ class Machine:
     def _stack_global(self, _: Any) -> None:
         name, module = self._stack.pop(), self._stack.pop()
         if type(name) is not str or type(module) is not str:
-            raise TypeError("the name of a global is no text")
+            raise TypeError("the name of a global is not text")
         self._stack.append(find(module, name))
 
     def _persistent(self, _: Any) -> None:
@@ -248,7 +248,7 @@ class Machine:
     def _reduce(self, _: Any) -> None:
         arguments, called = self._stack.pop(), self._stack.pop()
         if type(called) is not Name or type(arguments) is not tuple:
-            raise TypeError("what is called is no function")
+            raise TypeError("what is called is not a function")
         self._stack.append(self._call(called.name, arguments))
 
     def _call(self, name: str, arguments: tuple[Any, ...]) -> Any:
@@ -334,7 +334,7 @@ def _view(storage: Any, kind: Any, offset: Any, sizes: Any, strides: Any) -> Vie
     if type(sizes) is not tuple or type(strides) is not tuple or len(sizes) != len(strides):
         raise TypeError("a tensor is described wrongly")
     if offset < 0 or any(type(n) is not int or n < 0 for n in (*sizes, *strides)):
-        raise ValueError("a tensor is described wrongly: a size, stride or offset is no whole number")
+        raise ValueError("a tensor is described wrongly: a size, stride or offset is not a whole number")
     return View(storage, kind, offset, sizes, strides)
 
 

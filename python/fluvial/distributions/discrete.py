@@ -152,7 +152,7 @@ class Binomial(_Binary):
     ) -> None:
         super().__init__(probs, logits, validate_args)
         if not isinstance(total_count, int) or total_count < 0:
-            raise fault(ValueError, f"{total_count!r} is no number of trials", "give an int that is zero or more")
+            raise fault(ValueError, f"{total_count!r} is not a number of trials", "give an int that is zero or more")
         self.total_count = total_count
 
     @property

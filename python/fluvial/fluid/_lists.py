@@ -1,4 +1,4 @@
-"""Lists that users give: what is no list is refused, before anybody goes through it."""
+"""Lists that users give: what is not a list is refused, before anybody goes through it."""
 
 from __future__ import annotations
 
@@ -22,4 +22,4 @@ def listed(given: Any, what: str) -> list[Any]:
         import numpy as np
 
         return list(np.asarray(given).tolist())
-    raise fault(TypeError, f"{type(given).__name__} is no list of {what}", "give a list or a tuple")
+    raise fault(TypeError, f"{type(given).__name__} is not a list of {what}", "give a list or a tuple")

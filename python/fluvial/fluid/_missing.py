@@ -1,4 +1,4 @@
-"""What Fluid had and this front has not, and what to use. Loaded when a name was not found."""
+"""What Fluid had and this front does not, and what to use. Loaded when a name was not found."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def no_attribute(module: str, name: str) -> AttributeError:
         return AttributeError(text, name=name)
     known = NAMES.get(module, {}).get(name)
     if known is not None:
-        return AttributeError(f"{text}: Fluid has it, and this front has not\n  remedy: {known}", name=name)
+        return AttributeError(f"{text}: Fluid has it, and this front does not\n  remedy: {known}", name=name)
     return AttributeError(text, name=name)
 
 

@@ -63,11 +63,11 @@ class Optimizer:
         if isinstance(learning_rate, bool) or not (
             isinstance(learning_rate, (int, float, Variable)) or callable(learning_rate)
         ):
-            raise fault(TypeError, f"{learning_rate!r} is no learning rate", "give a number or a variable")
+            raise fault(TypeError, f"{learning_rate!r} is not a learning rate", "give a number or a variable")
         if grad_clip is not None and not isinstance(grad_clip, GradientClipBase):
             raise fault(TypeError, f"gradients cannot be cut down by {grad_clip!r}", "see `fluid.clip`")
         if regularization is not None and not hasattr(regularization, "add_to"):
-            raise fault(TypeError, f"{regularization!r} is no penalty", "see `fluid.regularizer`")
+            raise fault(TypeError, f"{regularization!r} is not a penalty", "see `fluid.regularizer`")
         self._learning_rate = learning_rate
         self._parameter_list = None if parameter_list is None else listed(parameter_list, "parameters")
         self.regularization, self._grad_clip = regularization, grad_clip

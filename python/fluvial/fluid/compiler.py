@@ -85,7 +85,7 @@ class CompiledProgram:
 
     def __init__(self, program_or_graph: Any, build_strategy: BuildStrategy | None = None) -> None:
         if not isinstance(program_or_graph, Program):
-            raise fault(TypeError, f"{program_or_graph!r} is no program", "give a `fluid.Program`")
+            raise fault(TypeError, f"{program_or_graph!r} is not a program", "give a `fluid.Program`")
         self._program = program_or_graph
         self._build_strategy = build_strategy
         self._is_inference = False

@@ -119,7 +119,7 @@ def scope_guard(scope: Scope) -> Iterator[None]:
         scope: The scope.
     """
     if not isinstance(scope, Scope):
-        raise fault(TypeError, f"{scope!r} is no scope", "make one with `fluid.Scope()`")
+        raise fault(TypeError, f"{scope!r} is not a scope", "make one with `fluid.Scope()`")
     _entered.append(scope)
     try:
         with scope._state:
@@ -137,7 +137,7 @@ class Executor:
 
     def __init__(self, place: Any = None) -> None:
         if place is not None and not isinstance(place, CPUPlace):
-            raise fault(TypeError, f"{place!r} is no place", "use `fluid.CPUPlace()`")
+            raise fault(TypeError, f"{place!r} is not a place", "use `fluid.CPUPlace()`")
         self.place = place or CPUPlace()
         self._closed = False
         self._sides: Any = None
@@ -201,7 +201,7 @@ class Executor:
         if program is None:
             program = default_main_program()
         if not isinstance(program, Program):
-            raise fault(TypeError, f"{program!r} is no program", "give a `fluid.Program`")
+            raise fault(TypeError, f"{program!r} is not a program", "give a `fluid.Program`")
         fetch = _listed(fetch_list)
         if use_prune and program._optimizers:
             raise fault(

@@ -51,7 +51,7 @@ def set_flags(flags: dict[str, Any]) -> None:
         flags: Values by name, as "FLAGS_eager_delete_tensor_gb".
     """
     if not isinstance(flags, dict):
-        raise fault(TypeError, f"{type(flags).__name__} is no dict of flags", 'give {"FLAGS_…": value}')
+        raise fault(TypeError, f"{type(flags).__name__} is not a dict of flags", 'give {"FLAGS_…": value}')
     names = {_name(flag): value for flag, value in flags.items()}
     for name, value in names.items():
         _values[name] = value

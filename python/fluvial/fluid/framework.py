@@ -348,7 +348,7 @@ def program_guard(main_program: Program, startup_program: Program | None = None)
         startup_program: The one that makes initial values of its states; the default one if none is given.
     """
     if not isinstance(main_program, Program):
-        raise fault(TypeError, f"{main_program!r} is no program", "make one with `fluid.Program()`")
+        raise fault(TypeError, f"{main_program!r} is not a program", "make one with `fluid.Program()`")
     former = switch_main_program(main_program)
     former_startup = switch_startup_program(startup_program) if startup_program is not None else None
     try:
@@ -436,7 +436,7 @@ def require_version(min_version: str, max_version: str | None = None) -> None:
     def numbers(version: str) -> tuple[int, ...]:
         parts = version.split(".")
         if not all(part.isdigit() for part in parts):
-            raise fault(ValueError, f"{version!r} is no version", 'write it as "1.8.0"')
+            raise fault(ValueError, f"{version!r} is not a version", 'write it as "1.8.0"')
         return tuple(int(part) for part in parts[:3])
 
     if numbers(min_version) > (1, 8, 5) or (max_version is not None and numbers(max_version) < (1, 5, 0)):
@@ -478,5 +478,5 @@ def _dygraph_place_guard(place: Any) -> Iterator[None]:
         place: `fluid.CPUPlace()`.
     """
     if not isinstance(place, CPUPlace):
-        raise fault(TypeError, f"{place!r} is no place", "use `fluid.CPUPlace()`")
+        raise fault(TypeError, f"{place!r} is not a place", "use `fluid.CPUPlace()`")
     yield

@@ -56,7 +56,7 @@ def _program(program: Any) -> Program:
     if program is None:
         return default_main_program()
     if not isinstance(program, Program):
-        raise fault(TypeError, f"{program!r} is no program", "give a `fluid.Program`")
+        raise fault(TypeError, f"{program!r} is not a program", "give a `fluid.Program`")
     return program
 
 
@@ -327,7 +327,7 @@ def load_inference_model(
         closed = _core.Program.from_bytes(data)
     except Exception as error:
         raise fault(
-            ValueError, f"`{path}` is no program of ours nor of Fluid's ({error})", "give the folder of a saved model"
+            ValueError, f"`{path}` is not a program of ours nor of Fluid's ({error})", "give the folder of a saved model"
         ) from error
     program = Program._of(closed)
     program._is_test = True
@@ -408,7 +408,7 @@ def _program_state(model_path: str, var_list: Any) -> dict[str, Any]:
 
     for var in () if var_list is None else var_list:
         if not isinstance(var, Variable):
-            raise fault(TypeError, f"`var_list` has {var!r}, which is no variable", "give variables of the program")
+            raise fault(TypeError, f"`var_list` has {var!r}, which is not a variable", "give variables of the program")
     for ending in (".pdparams", ".pdopt", ".pdmodel"):
         model_path = model_path.removesuffix(ending)
     if os.path.isdir(model_path):

@@ -61,7 +61,7 @@ class CompositeMetric(MetricBase):
     def add_metric(self, metric: MetricBase) -> None:
         """Adds a measure."""
         if not isinstance(metric, MetricBase):
-            raise fault(TypeError, f"{metric!r} is no measure", "derive it from `MetricBase`")
+            raise fault(TypeError, f"{metric!r} is not a measure", "derive it from `MetricBase`")
         self._metrics.append(metric)
 
     def reset(self) -> None:

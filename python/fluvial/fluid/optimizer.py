@@ -373,7 +373,7 @@ class DGCMomentumOptimizer(Optimizer):
         if penalty is None:
             return {}
         if not isinstance(penalty, (L1Decay, L2Decay)):
-            raise fault(TypeError, f"{penalty!r} is no penalty of gradients that wait", "use `L1Decay` or `L2Decay`")
+            raise fault(TypeError, f"{penalty!r} is not a penalty of gradients that wait", "use `L1Decay` or `L2Decay`")
         return {"l1" if isinstance(penalty, L1Decay) else "l2": penalty.factor}
 
     def _prepared(self, params: list[Any], gradients: list[Any], value: Callable[[Any], Any], rows: list[Any]) -> Any:
@@ -405,7 +405,7 @@ class PipelineOptimizer:
         if in_dygraph_mode():
             raise fault(NotImplementedError, "In dygraph, don't support PipelineOptimizer.", "use the inner optimizer")
         if not isinstance(optimizer, Optimizer):
-            raise fault(TypeError, f"{optimizer!r} is no optimizer", "give one such as `fluid.optimizer.SGD(0.1)`")
+            raise fault(TypeError, f"{optimizer!r} is not an optimizer", "give one such as `fluid.optimizer.SGD(0.1)`")
         if not isinstance(num_microbatches, int):
             # The second argument of 1.5 is where the program is cut.
             num_microbatches = 1

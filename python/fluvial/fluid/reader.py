@@ -25,7 +25,7 @@ def variables_of(given: Any) -> list[Variable]:
     found = listed(given, "variables")
     for var in found:
         if not isinstance(var, Variable):
-            raise fault(TypeError, f"{type(var).__name__} is no variable", "give variables of `layers.data`")
+            raise fault(TypeError, f"{type(var).__name__} is not a variable", "give variables of `layers.data`")
     return found
 
 

@@ -226,7 +226,7 @@ class DistributeTranspiler:
             raise fault(ValueError, f"{pservers!r} does not name servers, each once", 'write "host:port,host:port"')
         program = program or default_main_program()
         if not isinstance(program, Program):
-            raise fault(TypeError, f"{program!r} is no program", "give a `fluid.Program`")
+            raise fault(TypeError, f"{program!r} is not a program", "give a `fluid.Program`")
         self._endpoints, self._trainer_id = endpoints, trainer_id
         self._sides = _Sides(program, trainers, len(endpoints))
         self._sides.pair()
@@ -264,7 +264,7 @@ class DistributeTranspiler:
 
     def _place(self, endpoint: str) -> int:
         if endpoint not in self._endpoints:
-            raise fault(ValueError, f"{endpoint!r} is no server", f"the servers are {', '.join(self._endpoints)}")
+            raise fault(ValueError, f"{endpoint!r} is not a server", f"the servers are {', '.join(self._endpoints)}")
         place = self._endpoints.index(endpoint)
         self._check_rank(self._known().trainers + place, f"the server {endpoint!r}")
         return place
@@ -312,7 +312,7 @@ class InferenceTranspiler:
             scope: For Fluid's programs.
         """
         if not isinstance(program, Program):
-            raise fault(TypeError, f"{program!r} is no program", "give what `load_inference_model` gave")
+            raise fault(TypeError, f"{program!r} is not a program", "give what `load_inference_model` gave")
 
 
 def memory_optimize(

@@ -428,7 +428,7 @@ class Optimizer:
         if foreign:
             raise fault(
                 ValueError,
-                f"these are no states of the optimizer `{self.name}`: {', '.join(foreign)}",
+                f"these are not states of the optimizer `{self.name}`: {', '.join(foreign)}",
                 "give the optimizer the name that it had when they were saved",
             )
         with _core.imperative(), _core.no_grad():

@@ -39,7 +39,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
         decay: The share.
     """
     if not 0.0 <= decay <= 1.0:
-        raise fault(ValueError, f"{decay} is no share", "use a number from 0 to 1")
+        raise fault(ValueError, f"{decay} is not a share", "use a number from 0 to 1")
     return lambda averaged, value, n: averaged * decay + value * (1.0 - decay)
 
 

@@ -108,7 +108,7 @@ class Writer:
         """Says with which settings the run was begun, and on which machine; `fl.view` compares them.
 
         Args:
-            values: Numbers, texts, truth values, and lists and dicts of them, by name.
+            values: Numbers, strings, truth values, and lists and dicts of them, by name.
 
         Example:
             >>> import tempfile
@@ -123,7 +123,7 @@ class Writer:
             raise fault(
                 TypeError,
                 f"the settings cannot be written: {error}",
-                "give numbers, texts, truth values, and lists and dicts of them",
+                "give numbers, strings, bools, and lists and dicts of them",
             ) from None
         self._open().config(text)
 
@@ -177,7 +177,7 @@ class Writer:
 
 def _tag(tag: Any) -> str:
     if not isinstance(tag, str) or not tag:
-        raise fault(TypeError, f"{tag!r} is no tag", "give a text, such as `train/loss`")
+        raise fault(TypeError, f"{tag!r} is not a tag", "give a string, such as `train/loss`")
     return tag
 
 
@@ -188,5 +188,5 @@ def _step(step: Any) -> int:
     except (AttributeError, TypeError):
         number = None
     if number is None or not -(2**63) <= number < 2**63:
-        raise fault(TypeError, f"{step!r} is no step", "give a whole number")
+        raise fault(TypeError, f"{step!r} is not a step", "give a whole number")
     return number

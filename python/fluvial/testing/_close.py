@@ -107,7 +107,7 @@ def _compare_leaves(actual: Any, expected: Any, tolerance: Any, equal_nan: bool)
             try:
                 array = np.asarray(what)
             except ValueError:
-                return f"the nested list {what!r} is ragged, so it is no array"
+                return f"the nested list {what!r} is ragged, so it is not an array"
             if array.dtype.kind not in "biufc":
                 return f"{what!r} does not consist of numbers"
             sides[side] = (array, beside[1])
@@ -130,7 +130,7 @@ def _is_number(value: object) -> bool:
 
 
 def _array(value: Any) -> tuple[np.ndarray, str] | None:
-    """The elements as an array, and the name of their type; nothing if it is no value."""
+    """The elements as an array, and the name of their type; nothing if it is not a value."""
     if isinstance(value, _core.Tensor):
         if value.is_symbolic:
             raise fault(
@@ -170,7 +170,7 @@ def _compare_arrays(
     bound = f" by more than {atol:g} + {rtol:g} * |expected|" if rtol or atol else ""
     lines = [f"{count} of {a.size} {differ}{bound}"]
     for name, values in (("absolute", difference), ("relative", relative)):
-        # What is no number on one side only, or infinite, differs most.
+        # What is not a number on one side only, or infinite, differs most.
         worst = np.unravel_index(np.argmax(np.where(np.isnan(values), np.inf, values)), a.shape)
         at = f" at {_index(worst)}" if a.ndim else ""
         lines.append(f"largest {name} difference: {float(values[worst])!r}{at}")

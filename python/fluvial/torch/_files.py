@@ -1,4 +1,4 @@
-"""Files of nested dicts, lists, numbers, texts and tensors."""
+"""Files of nested dicts, lists, numbers, strings and tensors."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _Core:
 
 
 def _refuse(name: str) -> Any:
-    raise fault(ValueError, f"the file names `{name}`, which is no tensor, number, text or container", "save a state dict")
+    raise fault(ValueError, f"the file names `{name}`, which is not a tensor, number, string or container", "save a state dict")
 
 
 class _Reader(pickle.Unpickler):
@@ -43,7 +43,7 @@ class _Reader(pickle.Unpickler):
 
 
 def _plain(obj: Any) -> Any:
-    """The object with parameters as tensors; anything but containers, numbers, texts and tensors is refused."""
+    """The object with parameters as tensors; anything but containers, numbers, strings and tensors is refused."""
     if isinstance(obj, _core.Parameter):
         return obj.data.detach()
     if obj is None or isinstance(obj, (_core.Tensor, bool, int, float, str, bytes)):
@@ -53,12 +53,12 @@ def _plain(obj: Any) -> Any:
     if isinstance(obj, (list, tuple)):
         return type(obj)(map(_plain, obj)) if type(obj) in (list, tuple) else tuple(map(_plain, obj))
     name = type(obj).__name__
-    remedy = "save `model.state_dict()`" if hasattr(obj, "state_dict") else "save numbers, texts and tensors"
+    remedy = "save `model.state_dict()`" if hasattr(obj, "state_dict") else "save numbers, strings and tensors"
     raise fault(TypeError, f"an object of the class `{name}` cannot be saved", remedy)
 
 
 def save(obj: Any, f: Any) -> None:
-    """Writes nested dicts, lists and tuples of tensors, numbers and texts to a file.
+    """Writes nested dicts, lists and tuples of tensors, numbers and strings to a file.
 
     Args:
         obj: What is written, such as a state dict.

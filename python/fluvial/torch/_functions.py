@@ -221,7 +221,7 @@ def mean(input: Tensor, dim: Any = None, keepdim: builtins.bool = False, *, dtyp
     dim, keep = _dim(dim, named)
     x = input if dtype is None else _core.cast(input, dtype)
     if not x.is_floating_point() and not x.is_complex():
-        raise _fault(TypeError, f"the mean of {x.dtype} is no whole number", "give `dtype=torch.float32`, or `x.float()`")
+        raise _fault(TypeError, f"the mean of {x.dtype} is not a whole number", "give `dtype=torch.float32`, or `x.float()`")
     return _core.mean(x, dim, keepdim or keep)
 
 

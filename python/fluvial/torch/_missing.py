@@ -48,7 +48,7 @@ IN_MODULES = {
         "ldl_solve": "`linalg.lu_solve`",
         "matrix_sqrth": "`linalg.eigh`: `v * values.sqrt() @ v.mT`",
         "polar": "`linalg.svd`: `u @ vh` and `vh.mT * s @ vh`",
-        "common_notes": "nothing: it is a text of PyTorch's documentation",
+        "common_notes": "nothing: it is part of PyTorch's documentation",
     },
     "nn.init": {"sparse_": "`init.normal_`, and zeros at random places"},
     "utils.data": dict.fromkeys(

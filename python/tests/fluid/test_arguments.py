@@ -430,7 +430,7 @@ class TestNames:
         assert fluid.Program().random_seed == 0
 
     def test_boxes_that_leave_their_places(self):
-        """A box whose middle may leave its place can overlap an object of the next one, and is no background then."""
+        """A box whose middle may leave its place can overlap an object of the next one, and is not a background then."""
 
         def loss(scale):
             x = np.zeros((1, 6, 2, 2), "float32")

@@ -113,7 +113,7 @@ def test_functions():
 
 def test_what_is_not_here_says_so():
     for name in ("Compressor", "HDFSClient", "slim", "Trainer"):
-        with pytest.raises(AttributeError, match=f"`{name}`: Fluid has it, and this front has not\n  remedy: "):
+        with pytest.raises(AttributeError, match=f"`{name}`: Fluid has it, and this front does not\n  remedy: "):
             getattr(fluid.contrib, name)
     with pytest.raises(AttributeError, match="`rank_attention`: Fluid has it"):
         fluid.contrib.layers.rank_attention  # noqa: B018

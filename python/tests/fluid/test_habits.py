@@ -163,13 +163,13 @@ def test_predictors(programs, tmp_path):
 
 
 def test_what_is_no_list(programs):
-    with pytest.raises(TypeError, match="repeat is no list of variables"):
+    with pytest.raises(TypeError, match="repeat is not a list of variables"):
         fluid.io.PyReader(itertools.repeat(1), 4)
-    with pytest.raises(TypeError, match="repeat is no list of parameters"):
+    with pytest.raises(TypeError, match="repeat is not a list of parameters"):
         fluid.optimizer.SGD(0.1, parameter_list=itertools.repeat(1))
-    with pytest.raises(TypeError, match="int is no variable"):
+    with pytest.raises(TypeError, match="int is not a variable"):
         fluid.io.DataLoader.from_generator(feed_list=[1])
-    with pytest.raises(AssertionError, match="NoneType is no variable"):
+    with pytest.raises(AssertionError, match="NoneType is not a variable"):
         fluid.dygraph.grad(None, None)
 
 
@@ -201,7 +201,7 @@ def test_what_is_no_array(programs):
     zero = layers.fill_constant([1], "int64", 0)
     for call in (lambda: layers.array_read(np.zeros(2), zero), lambda: layers.array_read(zero, zero),
                  lambda: layers.array_length([1]), lambda: layers.array_write(zero, zero, "array")):  # fmt: skip
-        with pytest.raises(TypeError, match="is no array"):
+        with pytest.raises(TypeError, match="is not an array"):
             call()
-    with pytest.raises(TypeError, match="list is no variable"):
+    with pytest.raises(TypeError, match="list is not a variable"):
         layers.increment([1, 2])

@@ -13,7 +13,7 @@ from fluvial.fluid._names import LAYERS, LAYERS_LATER, LAYERS_REFUSED
 @pytest.mark.parametrize("name", [*LAYERS, *LAYERS_LATER])
 def test_a_name_is_there_or_refused(name):
     if name in LAYERS_REFUSED:
-        with pytest.raises(AttributeError, match=f"`{name}`: Fluid has it, and this front has not\n  remedy: "):
+        with pytest.raises(AttributeError, match=f"`{name}`: Fluid has it, and this front does not\n  remedy: "):
             getattr(fluid.layers, name)
     else:
         assert callable(getattr(fluid.layers, name)), name

@@ -93,7 +93,7 @@ def test_what_servers_cannot_do_is_told():
     t.transpile(0, program=main, trainers=2)
     with pytest.raises(RuntimeError, match="3 ranks, but there are 1"):
         t.get_trainer_program()
-    with pytest.raises(ValueError, match="is no server"):
+    with pytest.raises(ValueError, match="is not a server"):
         t.get_pserver_program("b:2")
     with pytest.raises(Exception, match="trains nothing"):
         t.transpile(0, program=startup)

@@ -18,7 +18,7 @@ def array(v):
     return v * v.numpy().max()  # here
 
 
-@refused(ValueError, "f32[5] has not one element", V)
+@refused(ValueError, "f32[5] does not have one element", V)
 def item_of_several(v):
     return v.item()  # here
 

@@ -150,7 +150,7 @@ fn decoded(bytes: &[u8]) -> Result<generated::ProgramDesc> {
             .remedy("save it with FLAGS_enable_pir_api=0, which writes a `.pdmodel`"));
     }
     let program = generated::ProgramDesc::decode(bytes)
-        .map_err(|error| fault(format!("this is no program of Fluid: {error}")))?;
+        .map_err(|error| fault(format!("this is not a program of Fluid: {error}")))?;
     match program.blocks.is_empty() {
         true => Err(fault("this program of Fluid has no blocks".to_string())),
         false => Ok(program),

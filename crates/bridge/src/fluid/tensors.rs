@@ -83,7 +83,7 @@ fn elements(left: &mut &[u8], dtype: DType, dims: &[i64]) -> Result<Tensor> {
         sizes.iter().try_fold(dtype.size() as u64, |count, &size| count.checked_mul(size as u64))
     });
     let (Some(sizes), Some(count)) = (sizes, count) else {
-        return Err(fault(format!("{dims:?} are no sizes")));
+        return Err(fault(format!("{dims:?} are not sizes")));
     };
     // What the file claims takes no memory before it is there.
     let taken = take(left, count)?;

@@ -33,7 +33,7 @@ pub struct Options {
     pub trainable: bool,
     /// Types of inputs where the file says nothing or too little, by name.
     pub types: Vec<(String, Type)>,
-    /// Inputs that always have the same value, by name; they are no inputs of the program then.
+    /// Inputs that always have the same value, by name; they are not inputs of the program then.
     pub known: Vec<(String, Tensor)>,
 }
 
@@ -58,7 +58,7 @@ pub fn load_bytes(bytes: &[u8], options: &Options) -> Result<Program> {
 #[track_caller]
 fn read(bytes: &[u8], folder: Option<&Path>, options: &Options) -> Result<Program> {
     let model = generated::ModelProto::decode(bytes).map_err(|error| {
-        Error::new(ErrorKind::File, format!("this is no ONNX model: {error}"))
+        Error::new(ErrorKind::File, format!("this is not an ONNX model: {error}"))
             .remedy("give a file that ends in .onnx, whole as it was written")
     })?;
     import::program(&model, folder, options)

@@ -146,7 +146,7 @@ pub fn sparse(proto: &SparseTensorProto, folder: Option<&Path>) -> Result<Tensor
 fn sizes(dims: &[i64]) -> Result<Vec<usize>> {
     let size = |&dim: &i64| usize::try_from(dim).ok();
     let sizes: Option<Vec<usize>> = dims.iter().map(size).collect();
-    sizes.ok_or_else(|| fault(format!("{dims:?} are no sizes")))
+    sizes.ok_or_else(|| fault(format!("{dims:?} are not sizes")))
 }
 
 fn fault(what: impl Into<String>) -> Error {
@@ -191,7 +191,7 @@ fn external(
         Some(text) => text
             .parse::<u64>()
             .map(Some)
-            .map_err(|_| fault(format!("`{text}` is no {key} in a file"))),
+            .map_err(|_| fault(format!("`{text}` is not a {key} in a file"))),
     };
     let location = entry("location").unwrap_or_default();
     let inside = Path::new(location)

@@ -137,7 +137,7 @@ impl<R: Read> Head<'_, R> {
 pub fn read(from: &mut (impl Read + Seek), len: u64, path: &str) -> Result<Vec<(String, Tensor)>> {
     let mut head = Head { from, at: 0, len, path };
     if head.take::<4>()? != *b"GGUF" {
-        return Err(fault("this is no GGUF file"));
+        return Err(fault("this is not a GGUF file"));
     }
     let version = head.u32()?;
     if !(2..=3).contains(&version) {

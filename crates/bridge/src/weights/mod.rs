@@ -73,13 +73,13 @@ fn folder(path: &Path) -> Result<Vec<(String, Tensor)>> {
     let text = std::fs::read_to_string(&index).map_err(|error| files::io(&shown, error))?;
     let wrong = |what: &str| Error::new(ErrorKind::File, format!("`{shown}` {what}"));
     let read: serde_json::Value =
-        serde_json::from_str(&text).map_err(|error| wrong(&format!("is no index: {error}")))?;
+        serde_json::from_str(&text).map_err(|error| wrong(&format!("is not an index: {error}")))?;
     let Some(map) = read.get("weight_map").and_then(|map| map.as_object()) else {
         return Err(wrong("has no `weight_map`"));
     };
     let mut names = BTreeSet::new();
     for file in map.values() {
-        let file = file.as_str().ok_or_else(|| wrong("names a file that is no text"))?;
+        let file = file.as_str().ok_or_else(|| wrong("names a file that is not text"))?;
         let mut parts = Path::new(file).components();
         let is_inside =
             matches!(parts.next(), Some(Component::Normal(_))) && parts.next().is_none();

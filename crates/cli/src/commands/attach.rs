@@ -69,11 +69,11 @@ impl Attach {
                     format!("the debugger of another machine, `{host}`, cannot be reached"),
                     "run `fluvial attach` there",
                 )),
-                Err(_) => Err(usage(format!("`{port}` is no port"), "write 127.0.0.1:PORT")),
+                Err(_) => Err(usage(format!("`{port}` is not a port"), "write 127.0.0.1:PORT")),
             };
         }
         let Ok(pid) = self.process.parse() else {
-            let message = format!("`{}` is no number of a process", self.process);
+            let message = format!("`{}` is not the number of a process", self.process);
             return Err(usage(message, "write the number, or 127.0.0.1:PORT"));
         };
         ask(pid, self.port, Duration::from_secs(self.patience))

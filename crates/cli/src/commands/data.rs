@@ -187,7 +187,7 @@ impl Source {
             };
             let value = serde_json::from_str(text).unwrap_or_else(|_| Json::from(text));
             let Some(setting) = setting(&value) else {
-                let what = format!("`{text}` is no setting");
+                let what = format!("`{text}` is not a setting");
                 return Err(usage(what, "write a number, a text, true, false, or lists of them"));
             };
             settings.insert(name.into(), setting);

@@ -119,7 +119,7 @@ fn n_threads() -> Result<String, String> {
     match by_environment {
         Ok(Some(n)) => Ok(format!("{n} of FLUVIAL_THREADS, {cores} cores")),
         Ok(None) => Ok(format!("{}, {cores} cores", threads::count())),
-        Err(_) => Err("FLUVIAL_THREADS is no number".to_string()),
+        Err(_) => Err("FLUVIAL_THREADS is not a number".to_string()),
     }
 }
 

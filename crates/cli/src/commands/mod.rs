@@ -109,7 +109,7 @@ impl RunArgs {
             threads::set_count(n);
         }
         if !self.root.is_dir() {
-            let what = format!("the root `{}` is no folder", self.root.display());
+            let what = format!("the root `{}` is not a folder", self.root.display());
             return Err(usage(what, "make it, or name another one"));
         }
         let root = self.root.canonicalize();

@@ -119,7 +119,7 @@ impl View {
         let sources = if self.source.is_empty() { &here } else { &self.source[..] };
         if let Some(absent) = sources.iter().find(|folder| !folder.is_dir()) {
             return Err(usage(
-                format!("`{}` is no folder", absent.display()),
+                format!("`{}` is not a folder", absent.display()),
                 "name the folder of the sources",
             ));
         }

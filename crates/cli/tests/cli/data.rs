@@ -65,7 +65,7 @@ fn files_that_are_no_samples() {
         ("data head some.csv --format tape", 1, "the format `tape` is not known"),
         ("data head some.csv --option tape=1", 1, "tape"),
         ("data head some.csv --option tape", 2, "`tape` sets nothing"),
-        ("data head some.csv --option tape={}", 2, "`{}` is no setting"),
+        ("data head some.csv --option tape={}", 2, "`{}` is not a setting"),
         ("data convert some.csv", 2, "required"),
     ] {
         let fault = sandbox.run(line).fault();

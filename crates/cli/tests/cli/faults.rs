@@ -34,7 +34,7 @@ fn files_that_are_not_there() {
     check(&sandbox, "show programs/rows.txt", expected);
     let expected = expect![[r#"
         exit code 2
-        error: the root `nowhere` is no folder
+        error: the root `nowhere` is not a folder
           remedy: make it, or name another one
     "#]];
     check(&sandbox, "run programs/while.fl --set x=1 --set w=1 --root nowhere", expected);
@@ -127,7 +127,7 @@ fn names_that_are_not_known_are_listed_with_close_ones_first() {
 fn values_that_cannot_be_set() {
     let sandbox = Sandbox::new();
     for (value, fault) in [
-        ("abc", "`abc` is no value for `count`, which is i64[]"),
+        ("abc", "`abc` is not a value for `count`, which is i64[]"),
         ("[1]", "`[1]` does not have the sizes of `count`, which is i64[]"),
         ("0.5", "`0.5` has other elements than `count`, which is i64[]"),
     ] {
@@ -157,7 +157,7 @@ fn broken_programs() {
     sandbox.write("newer.fl", "fluvial 99\nmain() {\n}\n");
     let fault = sandbox.run("check newer.fl").fault();
     assert!(fault.contains("format 99"), "{fault}");
-    sandbox.write("text.flb", "this is no program");
+    sandbox.write("text.flb", "this is not a program");
     fs::write(sandbox.path("bytes.fl"), [0xff, 0xfe, 0x00]).unwrap();
     for file in ["text.flb", "bytes.fl"] {
         for command in ["run", "show", "plan", "check", "bench"] {
@@ -201,7 +201,7 @@ fn broken_files_of_tensors() {
     assert!(fault.contains("does not name a file of tensors"), "{fault}");
     fs::create_dir(sandbox.path("folder.npy")).unwrap();
     let fault = sandbox.run("run programs/rows.fl -f x=folder.npy").fault();
-    assert!(fault.contains("`folder.npy` is no file"), "{fault}");
+    assert!(fault.contains("`folder.npy` is not a file"), "{fault}");
 }
 
 #[test]

@@ -53,7 +53,7 @@ fn programs_that_differ() {
     expected.assert_eq(&done.stdout);
     let events = sandbox.run("diff programs/counter.fl other.fl --json").events();
     assert_eq!(events[0]["gone"].as_array().map(Vec::len), Some(1));
-    // The lines of the source are no difference unless they are asked for.
+    // The lines of the source are not a difference unless they are asked for.
     let placed = program.replace("(%x, %times) : f64[]", "(%x, %times) : f64[]  at a.py:1:1");
     sandbox.write("placed.fl", &placed);
     let done = sandbox.run("diff programs/counter.fl placed.fl");

@@ -167,7 +167,7 @@ fn every_command_has_help_with_examples() {
     assert!(sandbox.run("--version").fine().starts_with("fluvial 0."));
 }
 
-/// A reader that goes away, as `head` does, is no fault.
+/// A reader that goes away, as `head` does, is not a fault.
 #[cfg(unix)]
 #[test]
 fn output_that_nobody_reads() {

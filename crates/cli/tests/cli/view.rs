@@ -95,7 +95,7 @@ fn what_cannot_be_shown_is_said() {
     assert!(fault("view nowhere.json").contains("nowhere.json"));
     assert!(
         fault("view programs/while.fl --source nowhere --export page.html")
-            .contains("is no folder")
+            .contains("is not a folder")
     );
     assert!(
         fault("view programs/while.fl --export programs/while.fl/page.html").contains("page.html")

@@ -422,7 +422,7 @@ fn refusal(ty: &Type, state: Option<&str>, call: &Call) -> Error {
             "the state `{name}` would differ from rank to rank: it is given {ty}, which does"
         ),
         None => format!(
-            "an update depends on {ty}, which differs from rank to rank and is no gradient of a whole parameter"
+            "an update depends on {ty}, which differs from rank to rank and is not a gradient of a whole parameter"
         ),
     };
     Error::program(what).remedy(REMEDY).at(call.loc)

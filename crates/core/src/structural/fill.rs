@@ -69,7 +69,7 @@ impl Op for Fill {
     }
 
     fn uniform(&self) -> Option<f64> {
-        // Minus zero in both parts is no real number.
+        // Minus zero in both parts is not a real number.
         let is_minus_zero = self.value == 0.0 && self.value.is_sign_negative();
         if self.ty.dtype().is_complex() && is_minus_zero {
             return None;

@@ -32,7 +32,7 @@ pub fn channel(message: Type, capacity: usize, made: Loc) -> Result<Channel> {
 /// A channel on which the number `seconds` comes after that time.
 pub fn timer(seconds: f64, made: Loc) -> Result<Channel> {
     if !(0.0..=1e9).contains(&seconds) {
-        return Err(Error::argument(format!("{seconds} seconds are no time to wait"))
+        return Err(Error::argument(format!("{seconds} seconds are not a time to wait"))
             .remedy("give seconds from 0 to 1e9"));
     }
     let number = Tensor::scalar(seconds);

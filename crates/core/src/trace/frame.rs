@@ -199,7 +199,7 @@ impl Frame {
         self
     }
 
-    /// The gradients that may be lost, with parameters by their position among those that are no captures.
+    /// The gradients that may be lost, with parameters by their position among those that are not captures.
     pub fn lost_by_position(&self) -> Vec<Lost> {
         let is_capture = |id: ValueId| self.captures.iter().any(|(_, param)| *param == id);
         let own: Vec<ValueId> = self.params.iter().copied().filter(|&id| !is_capture(id)).collect();

@@ -102,7 +102,7 @@ impl Seek for Watched<'_> {
 fn png(input: &Input, bytes: &[u8]) -> Result<(Image, usize)> {
     let watch = interrupt::Watch::start();
     let broken = |error: png::DecodingError| match watch.check() {
-        Ok(()) => input.fault(format!("this is no whole PNG file: {error}")),
+        Ok(()) => input.fault(format!("this is not a complete PNG file: {error}")),
         Err(stopped) => stopped,
     };
     // What a file has beside its pixels needs no more than that.
@@ -135,7 +135,7 @@ fn png(input: &Input, bytes: &[u8]) -> Result<(Image, usize)> {
 }
 
 fn jpeg(input: &Input, bytes: &[u8], channels: usize) -> Result<(Image, usize)> {
-    let broken = |error| input.fault(format!("this is no whole JPEG file: {error:?}"));
+    let broken = |error| input.fault(format!("this is not a complete JPEG file: {error:?}"));
     let (space, found) = if channels == 1 { (ColorSpace::Luma, 1) } else { (ColorSpace::RGB, 3) };
     // The decoder forgives what other programs forgive, also an end that is missing.
     let end = &bytes[bytes.len().saturating_sub(4096)..];

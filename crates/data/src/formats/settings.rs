@@ -80,7 +80,7 @@ impl<'a> Given<'a> {
             Some(Setting::List(list)) => list.iter().map(text).collect(),
             Some(one) => text(one).map(|one| vec![one]),
         };
-        found.map(Some).ok_or_else(|| self.wrong(name, "a list of texts"))
+        found.map(Some).ok_or_else(|| self.wrong(name, "a list of strings"))
     }
 
     /// The settings that declare fields.
@@ -152,7 +152,7 @@ pub(crate) fn parse_dtype(name: &str) -> Result<DType> {
         other => other,
     };
     DType::parse(short).ok_or_else(|| {
-        Error::dtype(format!("`{name}` is no element type"))
+        Error::dtype(format!("`{name}` is not an element type"))
             .remedy("use bool, u8, i8, i32, i64, f16, bf16, f32 or f64")
     })
 }

@@ -224,7 +224,7 @@ fn csv(from: &dyn Dataset, to: &str) -> Result<()> {
                     continue;
                 }
                 let text = String::from_utf8(x.to_vec::<u8>()?).map_err(|_| {
-                    let what = format!("`{}` of sample {number} is no text", field.name);
+                    let what = format!("`{}` of sample {number} is not text", field.name);
                     Error::argument(what).remedy("write a `.rec` file")
                 })?;
                 row.push(quoted(&text));

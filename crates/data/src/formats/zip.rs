@@ -33,7 +33,7 @@ fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
 
 /// The files of an archive.
 pub(crate) fn entries(input: &Input) -> Result<Vec<Entry>> {
-    let broken = |what: &str| input.fault(format!("this is no zip archive: {what}"));
+    let broken = |what: &str| input.fault(format!("this is not a zip archive: {what}"));
     let (at, len) = directory(input)?.ok_or_else(|| broken("its end is not that of one"))?;
     if at.checked_add(len).is_none_or(|end| end > input.len()) {
         return Err(broken(&format!("a directory of {len} bytes is expected at byte {at}")));

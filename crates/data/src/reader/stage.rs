@@ -154,7 +154,7 @@ impl Stage {
         };
         let finite = |what: &str, x: f64| match x.is_finite() {
             true => Ok(()),
-            false => Err(Error::argument(format!("{what} is {x}, which is no finite number"))),
+            false => Err(Error::argument(format!("{what} is {x}, which is not a finite number"))),
         };
         match self {
             Stage::Shuffle { buffer: Some(buffer), .. } => {

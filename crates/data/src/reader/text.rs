@@ -395,7 +395,7 @@ fn edit(name: &str, from: &mut Arguments<'_>) -> Result<Edit> {
 fn dtype(from: &mut Arguments<'_>) -> Result<DType> {
     let name = from.word("dtype")?;
     DType::parse(&name).ok_or_else(|| {
-        Error::parse(format!("`{name}` is no element type"))
+        Error::parse(format!("`{name}` is not an element type"))
             .remedy("use bool, u8, i8, i32, i64, f16, bf16, f32 or f64")
     })
 }

@@ -186,7 +186,7 @@ fn parsed(bytes: &[u8], registry: &Registry) -> Result<Recording> {
     let section = |name: &str| {
         sections.get(name).copied().ok_or_else(|| bad(&format!("there is no section `{name}`")))
     };
-    let about = std::str::from_utf8(section("about")?).map_err(|_| bad("`about` is no text"))?;
+    let about = std::str::from_utf8(section("about")?).map_err(|_| bad("`about` is not text"))?;
     let program = Program::from_bytes(section("program")?, registry)?;
     let mut lines = about.lines().peekable();
     if lines.next() != Some("recording 1") {
@@ -257,7 +257,7 @@ fn parsed(bytes: &[u8], registry: &Registry) -> Result<Recording> {
             }
             ("source", [_, _, ..]) => {
                 let text = std::str::from_utf8(section(&first_two(line))?);
-                let text = text.map_err(|_| bad("a source is no text"))?;
+                let text = text.map_err(|_| bad("a source is not text"))?;
                 let path = rest.split_once(' ').map_or("", |(_, path)| path);
                 sources.insert(path.into(), text.into());
             }
@@ -301,7 +301,7 @@ fn sections(bytes: &[u8]) -> Result<HashMap<String, &[u8]>> {
             return Err(bad("a section has a name that is too long"));
         }
         let name =
-            String::from_utf8(take(length)?.to_vec()).map_err(|_| bad("a name is no text"))?;
+            String::from_utf8(take(length)?.to_vec()).map_err(|_| bad("a name is not text"))?;
         let length = u64::from_le_bytes(array(take(8)?)?);
         let checksum = u32::from_le_bytes(array(take(4)?)?);
         let length = usize::try_from(length).map_err(|_| bad("it ends in the middle"))?;
@@ -343,11 +343,11 @@ fn position(text: &str) -> Result<Pos> {
 }
 
 fn number(text: &str) -> Result<u64> {
-    text.parse().map_err(|_| bad(&format!("`{text}` is no number")))
+    text.parse().map_err(|_| bad(&format!("`{text}` is not a number")))
 }
 
 fn bad(what: &str) -> Error {
-    files::fault(format!("it is no recording that can be read: {what}"))
+    files::fault(format!("it is not a recording that can be read: {what}"))
 }
 
 fn checkpoint(bytes: &[u8]) -> Result<(u64, States, Suspension)> {

@@ -224,7 +224,7 @@ impl Context for View<'_, '_> {
             let bound = level.info.bound();
             let bound = bound.filter(|name| match self.variable(name) {
                 Bound::Alive(_) => true,
-                // Gradients that are gone are no variables of a line.
+                // Gradients that are gone are not variables of a line.
                 Bound::Gone => !name.contains('.'),
                 Bound::Unbound => false,
             });

@@ -16,7 +16,7 @@ pub struct Format {
 impl Format {
     pub fn parse(text: &str) -> Result<Format> {
         let fault = || {
-            Error::parse(format!("`{text}` is no format of a number")).remedy(
+            Error::parse(format!("`{text}` is not a format of a number")).remedy(
                 "write `.3f`, `.2e`, `.4g` or `d`, with a width in front if columns are wanted",
             )
         };

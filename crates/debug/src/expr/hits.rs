@@ -32,8 +32,10 @@ impl Hits {
             ("<=", Some(n)) => Hits::AtMost(n),
             ("<", Some(n)) => n.checked_sub(1).map_or(Hits::Never, Hits::AtMost),
             _ => {
-                return Err(Error::parse(format!("`{text}` is no condition on a number of hits"))
-                    .remedy("write `3`, `>= 3`, `> 3`, `<= 3`, `< 3` or `% 100`"));
+                return Err(Error::parse(format!(
+                    "`{text}` is not a condition on a number of hits"
+                ))
+                .remedy("write `3`, `>= 3`, `> 3`, `<= 3`, `< 3` or `% 100`"));
             }
         })
     }

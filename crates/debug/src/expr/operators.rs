@@ -36,7 +36,7 @@ pub fn plain(item: Item) -> Result<Var> {
         Item::Row(numbers) => super::item::row(&numbers, None),
         Item::Var(var) | Item::Mask(var, _) => Ok(var),
         Item::Text(text) | Item::Quoted(text) => {
-            Err(Error::argument(format!("the text `{text}` is no value"))
+            Err(Error::argument(format!("the text `{text}` is not a value"))
                 .remedy("texts can be compared by `==` and `!=` only"))
         }
     }

@@ -14,9 +14,9 @@ pub const MAX_BODY: usize = 8 << 20;
 pub enum Fault {
     /// The other side has closed the connection, or it broke, or took too long.
     Closed,
-    /// The bytes are no message. Where the next one begins is unknown.
+    /// The bytes are not a message. Where the next one begins is unknown.
     Framing(String),
-    /// The text is no JSON. The next message can be read.
+    /// The text is not JSON. The next message can be read.
     Json(String),
 }
 
@@ -74,7 +74,7 @@ fn parse_length(text: &str) -> Result<usize, Fault> {
         Ok(length) => Err(Fault::Framing(format!(
             "a message of {length} bytes, at most {MAX_BODY} are accepted"
         ))),
-        Err(_) => Err(Fault::Framing("Content-Length is no number".into())),
+        Err(_) => Err(Fault::Framing("Content-Length is not a number".into())),
     }
 }
 
@@ -157,7 +157,7 @@ mod tests {
         check(
             b"Content-Length: -1\r\n\r\n",
             expect![[r#"
-            stop: Content-Length is no number
+            stop: Content-Length is not a number
         "#]],
         );
         check(

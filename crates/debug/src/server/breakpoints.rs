@@ -134,7 +134,7 @@ impl Session {
         let wanted = lines.iter().map(|given| {
             let given = Args::new(given);
             let line = given.int("line").and_then(|line| self.line_in(line));
-            Ok(breakpoint(on(line.ok_or("the line is no number")?), given))
+            Ok(breakpoint(on(line.ok_or("the line is not a number")?), given))
         });
         let wanted = wanted.collect();
         self.place(Group::Source(key), wanted)

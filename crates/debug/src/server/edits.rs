@@ -33,7 +33,10 @@ impl Session {
                 let (name, mut index) = match part.scope {
                     Some(_) => (part.name.as_str(), Vec::new()),
                     None => name_and_index(&part.name).ok_or_else(|| {
-                        format!("setVariable: `{}` is no variable, so it cannot be set", part.name)
+                        format!(
+                            "setVariable: `{}` is not a variable, so it cannot be set",
+                            part.name
+                        )
                     })?,
                 };
                 index.extend(&part.index);
@@ -49,7 +52,7 @@ impl Session {
         let frame = self.frame_in(args)?;
         let expression = args.words("expression").ok_or("setExpression: it is missing")?;
         let (name, index) = name_and_index(expression).ok_or_else(|| {
-            format!("setExpression: `{expression}` is no variable and no element of one")
+            format!("setExpression: `{expression}` is not a variable and no element of one")
         })?;
         self.set(frame, None, name, &index, args)
     }

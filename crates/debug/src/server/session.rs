@@ -25,7 +25,7 @@ use crate::target::Target;
 const MAX_WRITE: Duration = Duration::from_secs(10);
 /// How long a connection stays open behind a farewell, for clients that send it twice.
 const LINGER: Duration = Duration::from_millis(250);
-/// How many messages that are no requests are borne.
+/// How many messages that are not requests are borne.
 const MAX_UNREADABLE: usize = 16;
 
 /// What a request gives: the body of the answer, or why it cannot be met.
@@ -266,7 +266,7 @@ fn listen(stream: TcpStream, session: &Arc<Mutex<Session>>, shared: &Arc<Shared>
     }
 }
 
-/// Answers what is no request.
+/// Answers what is not a request.
 fn unreadable(session: &Mutex<Session>, seq: i64, why: &str) {
     let request = Request { seq, command: String::new(), arguments: Value::Null };
     lock(session).outbox.send(failure(&request, why));

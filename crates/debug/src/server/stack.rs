@@ -205,7 +205,7 @@ impl Session {
     }
 }
 
-/// Whether a frame is no place of the user's, but says what is under way.
+/// Whether a frame is not a place of the user's, but says what is under way.
 fn is_label(frame: &Frame) -> bool {
     matches!(frame.kind, FrameKind::Phase | FrameKind::Iteration | FrameKind::Epoch)
 }

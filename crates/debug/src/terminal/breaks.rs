@@ -122,7 +122,7 @@ fn phase_of(place: &str) -> Result<(&str, Option<Phase>)> {
         Some(phase) => Ok((before.trim(), Some(phase))),
         None => {
             let known = Phase::ALL.map(Phase::name).join(", ");
-            Err(Error::argument(format!("`{word}` is no phase"))
+            Err(Error::argument(format!("`{word}` is not a phase"))
                 .remedy(format!("there are {known}")))
         }
     }

@@ -238,7 +238,7 @@ pub fn run(session: &mut Session, line: &str) -> Result<(Flow, bool)> {
     }
 }
 
-/// What is no command is an expression or an edit, if it looks like one.
+/// What is not a command is an expression or an edit, if it looks like one.
 fn unknown(session: &mut Session, name: &str, line: &str) -> Result<(Flow, bool)> {
     let is_word = line == name && name.chars().all(|c| c.is_ascii_alphabetic() || c == '-');
     let is_value = session.stop.is_some()

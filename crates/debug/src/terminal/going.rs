@@ -14,7 +14,7 @@ fn times(rest: &str) -> Result<u64> {
         "" => Ok(1),
         text => match text.parse() {
             Ok(n) if n > 0 => Ok(n),
-            _ => Err(Error::argument(format!("`{text}` is no number of times"))
+            _ => Err(Error::argument(format!("`{text}` is not a number of times"))
                 .remedy("write a number from 1 on, or nothing")),
         },
     }
@@ -59,7 +59,7 @@ pub fn iteration(session: &mut Session, rest: &str) -> Result<Flow> {
 pub fn goto(session: &mut Session, rest: &str) -> Result<Flow> {
     let stop = session.stopped()?;
     let Ok(step) = rest.parse() else {
-        return Err(Error::argument(format!("`{rest}` is no step"))
+        return Err(Error::argument(format!("`{rest}` is not a step"))
             .remedy("write `goto N`, the first step being 0"));
     };
     if stop.step.is_none() {

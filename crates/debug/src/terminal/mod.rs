@@ -63,7 +63,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// For a person at a terminal: colours, unless `NO_COLOR` is set or the output is no terminal; its width, if
+    /// For a person at a terminal: colours, unless `NO_COLOR` is set or the output is not a terminal; its width, if
     /// `COLUMNS` says so.
     pub fn for_terminal(is_terminal: bool) -> Options {
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());

@@ -8,7 +8,7 @@ use super::show::frame_line;
 use crate::engine::source::recorded;
 use crate::target::{Listing, On, Place};
 
-/// Files larger than this are no sources.
+/// Files larger than this are not sources.
 const LARGEST: u64 = 8 << 20;
 
 /// The last part of a path.
@@ -38,7 +38,7 @@ fn turn(session: &mut Session, rest: &str, sign: i64) -> Result<Flow> {
     let by: i64 = match rest {
         "" => 1,
         text => text.parse().map_err(|_| {
-            Error::argument(format!("`{text}` is no number")).remedy("write `up`, or `up 2`")
+            Error::argument(format!("`{text}` is not a number")).remedy("write `up`, or `up 2`")
         })?,
     };
     let last = stop.frames.len().saturating_sub(1) as i64;
@@ -154,7 +154,7 @@ pub fn list(session: &mut Session, rest: &str) -> Result<Flow> {
         (text, _) => {
             let (file, line) = text.rsplit_once(':').map_or((None, text), |(f, l)| (Some(f), l));
             let line: u32 = line.parse().map_err(|_| {
-                Error::argument(format!("`{text}` is no line"))
+                Error::argument(format!("`{text}` is not a line"))
                     .remedy("write `list 10` or `list FILE:10`")
             })?;
             let place = match file {

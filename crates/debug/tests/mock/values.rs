@@ -78,7 +78,7 @@ impl Model {
         let mut tensor = self.value(name)?;
         for number in index.split(',') {
             let number =
-                number.trim().parse().map_err(|_| Error::parse("an index is no number"))?;
+                number.trim().parse().map_err(|_| Error::parse("an index is not a number"))?;
             if tensor.rank() == 0 {
                 return Err(Error::index("too many indices"));
             }
@@ -117,7 +117,7 @@ impl Model {
             Some((name, index)) => {
                 let index: Result<Vec<usize>, _> =
                     index.split(',').map(|number| number.trim().parse()).collect();
-                (name, index.map_err(|_| Error::parse("an index is no number"))?)
+                (name, index.map_err(|_| Error::parse("an index is not a number"))?)
             }
         };
         self.edit(name, &index, value)?;
@@ -132,7 +132,7 @@ impl Model {
         if index.is_empty() {
             values.fill(new);
         } else if index.len() != old.rank() || index.iter().zip(old.dims()).any(|(i, n)| i >= n) {
-            return Err(Error::index(format!("{index:?} is no element of {}", old.ty())));
+            return Err(Error::index(format!("{index:?} is not an element of {}", old.ty())));
         } else {
             let at = index.iter().zip(old.dims()).fold(0, |at, (i, n)| at * n + i);
             values[at] = new;

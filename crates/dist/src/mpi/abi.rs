@@ -120,7 +120,7 @@ mod tests {
     }
 
     fn check(header: &str, numbers: &Numbers) {
-        assert!(numbers.any_source < 0, "it is no rank");
+        assert!(numbers.any_source < 0, "it is not a rank");
         let expected = [
             ("MPI_COMM_WORLD", numbers.comm_world),
             ("MPI_ERRORS_RETURN", numbers.errors_return),

@@ -54,7 +54,7 @@ inline cudaError_t cudaMalloc(void **to, size_t bytes) {
     *to = emulated_memory() + emulated_used;
     emulated_used += taken;
     emulated_open open;
-    // What was never written is no number.
+    // What was never written is not a number.
     memset(*to, 0xff, bytes);
     return cudaSuccess;
 }

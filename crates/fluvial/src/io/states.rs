@@ -61,7 +61,7 @@ pub(super) fn read(path: &Path) -> Result<safetensors::File> {
     let file = std::fs::File::open(path).map_err(|error| files::io(&shown, error))?;
     let about = file.metadata().map_err(|error| files::io(&shown, error))?;
     if !about.is_file() {
-        return Err(files::fault(format!("`{shown}` is no file")));
+        return Err(files::fault(format!("`{shown}` is not a file")));
     }
     safetensors::read_all(&mut std::io::BufReader::new(file), about.len(), &shown)
 }

@@ -112,7 +112,7 @@ impl Parameter {
         Parameter(Arc::new(Slot::parameter(key.into(), dtype, sizes, init)))
     }
 
-    /// A buffer that belongs to no layer yet. One that is not persistent is no part of a
+    /// A buffer that belongs to no layer yet. One that is not persistent is not part of a
     /// `state_dict`.
     pub fn new_buffer(
         key: &str,

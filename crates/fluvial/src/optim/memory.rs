@@ -159,7 +159,7 @@ impl Memory {
         let start = format!("{}.", self.0.name);
         let Some(what) = label.strip_prefix(&start) else {
             return Err(Error::argument(format!(
-                "`{label}` is no state of the optimizer `{}`",
+                "`{label}` is not a state of the optimizer `{}`",
                 self.0.name
             ))
             .remedy("give the optimizer the name that it had when it was saved"));

@@ -56,7 +56,7 @@ pub fn conv_integer(
     }
     let (x, more) = unsigned(x)?;
     let zero = u8::try_from(x_zero.wrapping_add(more))
-        .map_err(|_| Error::argument(format!("{x_zero} is no zero point of 8 bits")))?;
+        .map_err(|_| Error::argument(format!("{x_zero} is not a zero point of 8 bits")))?;
     let (bytes_of, less) = signed(weight)?;
     let sums = |weight: &Tensor, outs: usize| -> Result<Tensor> {
         let packed = pack_int8(weight, groups)?;

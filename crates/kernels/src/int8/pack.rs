@@ -65,7 +65,7 @@ pub fn unpack_int8(packed: &Tensor, dims: &[usize]) -> Result<Tensor> {
         && outs.is_multiple_of(groups)
         && packed.dims() == packed_dims(groups, outs / groups, products);
     if packed.dtype() != DType::I8 || !fits {
-        return Err(Error::shape(format!("{} are no packed weights of {dims:?}", packed.ty())));
+        return Err(Error::shape(format!("{} are not packed weights of {dims:?}", packed.ty())));
     }
     let (packed, outs) = (packed.contiguous()?, outs / groups);
     let (from, panel) = (bytes(&packed)?, packed.dims()[2] * STEP);
@@ -99,7 +99,7 @@ impl<'a> Packed<'a> {
         let dims = packed_dims(packed.dims().first().copied().unwrap_or(0), outs, products);
         if packed.dims() != dims || number >= dims[0] {
             return Err(Error::shape(format!(
-                "{} are no packed weights of {outs} channels with {products} products each",
+                "{} are not packed weights of {outs} channels with {products} products each",
                 packed.ty()
             )));
         }

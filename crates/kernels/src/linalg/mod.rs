@@ -21,6 +21,6 @@ pub struct Triangle {
     pub transposed: bool,
     /// The diagonal is taken as ones.
     pub unit: bool,
-    /// Zeros on the diagonal are no fault; they give infinities and NaN.
+    /// Zeros on the diagonal are not a fault; they give infinities and NaN.
     pub singular: bool,
 }

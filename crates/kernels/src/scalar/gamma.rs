@@ -200,7 +200,7 @@ fn digamma_positive(x: f64) -> f64 {
     }
 }
 
-/// The `n`-th derivative of [`digamma`]; NaN for an `n` that is no order.
+/// The `n`-th derivative of [`digamma`]; NaN for an `n` that is not an order.
 pub(crate) fn polygamma(n: f64, x: f64) -> f64 {
     if n == 0.0 {
         return digamma(x);

@@ -93,7 +93,9 @@ impl Body {
                     Some(out) if out.dtype == compute => unsafe {
                         View::flat(out.data, out.dtype, out.numel)
                     },
-                    _ => return Err(Error::argument("an input is no output of the right type")),
+                    _ => {
+                        return Err(Error::argument("an input is not an output of the right type"));
+                    }
                 },
             });
         }

@@ -46,7 +46,7 @@ impl Geometry {
         }
     }
 
-    /// Refuses attributes that contradict each other, operands that are no floats, and operands
+    /// Refuses attributes that contradict each other, operands that are not floats, and operands
     /// without a batch, a channel and the spatial axes; gives the type they meet in.
     pub fn judge(&self, operands: &[(&str, &Type)]) -> Result<DType> {
         let n = self.n_axes();

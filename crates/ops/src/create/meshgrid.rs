@@ -29,7 +29,7 @@ pub fn meshgrid(vectors: &[&Var], indexing: Indexing) -> Result<Vec<Var>> {
     let _line = at(scope::user_line());
     let mut dims: Vec<Dim> = judged("meshgrid", vectors, |types| {
         if let Some(ty) = types.iter().find(|ty| ty.rank() > 1) {
-            return Err(Error::shape(format!("{ty} is no vector")));
+            return Err(Error::shape(format!("{ty} is not a vector")));
         }
         Ok(types.iter().map(|ty| ty.dims().first().copied().unwrap_or(Dim::size(1))).collect())
     })?;

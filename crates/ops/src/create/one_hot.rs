@@ -7,7 +7,7 @@ use crate::shape::derived::judged;
 use crate::shape::reshape;
 
 /// For each number in `ids`, a row of `classes` elements (a new last axis) with a one at that place and
-/// zeros elsewhere, `i64` as in PyTorch. A number that is no class, as -1, gives zeros only.
+/// zeros elsewhere, `i64` as in PyTorch. A number that is not a class, as -1, gives zeros only.
 ///
 /// ```
 /// # use fluvial_ops::*; use fluvial_core::*;

@@ -42,7 +42,7 @@ fn side(name: &str, x: &Var, k: i64, keeps: fn(&Var, &Var) -> Result<Var>) -> Re
     let _line = at(scope::user_line());
     let (rows, columns) = judged(name, &[x], |ty| match ty[0].dims() {
         [.., rows, columns] => Ok((*rows, *columns)),
-        _ => Err(Error::shape(format!("{} is no matrix", ty[0]))),
+        _ => Err(Error::shape(format!("{} is not a matrix", ty[0]))),
     })?;
     // No matrix has so many rows, and their numbers can be added.
     let k = k.clamp(-FARTHEST, FARTHEST);

@@ -120,7 +120,7 @@ impl Places {
         match updates.dims() == &self.slices[..] {
             true => Ok(self),
             false => Err(Error::shape(format!(
-                "{updates} has not the sizes {:?} of the slices named",
+                "{updates} does not have the sizes {:?} of the slices named",
                 self.slices
             ))),
         }

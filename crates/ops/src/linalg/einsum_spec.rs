@@ -80,7 +80,7 @@ fn read_term(term: &str, rank: usize) -> Result<(Vec<Label>, usize)> {
 fn letters(text: &str) -> Result<Vec<Label>> {
     let read = |letter: char| match letter.is_alphabetic() {
         true => Ok(letter as Label),
-        false => Err(Error::argument(format!("`{letter}` is no index"))
+        false => Err(Error::argument(format!("`{letter}` is not an index"))
             .remedy("an equation is like `ij,jk->ik`; `...` stands for any number of axes")),
     };
     text.chars().map(read).collect()

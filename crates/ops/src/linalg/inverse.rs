@@ -32,7 +32,7 @@ static SOURCE: Source = Source { name: "inverse", text: include_str!("inverse.c"
 attributes! {
     /// The op behind [`inverse`].
     pub struct Inverse = "inverse" {
-        /// Whether singular matrices are no error, but give NaN.
+        /// Whether singular matrices are not an error, but give NaN.
         pub singular: bool,
     }
 }

@@ -51,7 +51,7 @@ attributes! {
         pub transpose: bool,
         /// Whether its diagonal is taken as ones.
         pub unit_diagonal: bool,
-        /// Whether zeros on the diagonal are no error, but give infinities and NaN.
+        /// Whether zeros on the diagonal are not an error, but give infinities and NaN.
         pub singular: bool,
     }
 }

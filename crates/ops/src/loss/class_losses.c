@@ -8,7 +8,7 @@ static inline const char *fl_class_losses_$t(const $T *x, const int64_t *labels,
             if (slopes) memset(slopes + i * classes, 0, sizeof($T) * (size_t)classes);
             continue;
         }
-        if (labels[i] < 0 || labels[i] >= classes) return "a label is no class";
+        if (labels[i] < 0 || labels[i] >= classes) return "a label is not a class";
         $T most = -INFINITY, sum = 0;
         for (int64_t j = 0; j < classes; j++) most = fl_max_$t(most, row[j]);
         if (slopes) {

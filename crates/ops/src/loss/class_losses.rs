@@ -120,7 +120,7 @@ impl Op for ClassLosses {
 
 /// The cotangent of logits from that of their slopes: the derivative of softmax.
 fn of_slopes(slopes: &Var, labels: &Var, ignored: i64, dy: &Var) -> Result<Var> {
-    // A number that is no class has a row of zeros.
+    // A number that is not a class has a row of zeros.
     let labels = where_(&ne(labels, &Var::scalar(ignored))?, labels, &Var::scalar(-1i64))?;
     let hot = cast(&one_hot(&labels, slopes.ty().dim(1))?, slopes.dtype())?;
     let softmax = add(slopes, &hot)?;

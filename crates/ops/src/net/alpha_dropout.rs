@@ -158,7 +158,7 @@ pub const DEF: OpDef = OpDef::new(AlphaDropout::NAME, AlphaDropout::build, || {
             [x.clone(), stream.clone()],
         )
         .gives([x.clone()]),
-        Sample::new(of(-0.5, false), [x, stream.clone()]).refused("is no probability"),
+        Sample::new(of(-0.5, false), [x, stream.clone()]).refused("is not a probability"),
         Sample::new(of(0.5, true), [ramp(&[2]), stream.clone()]).refused("at least two axes"),
         Sample::new(of(0.5, false), [stream.clone(), stream]).refused("a tensor of floats"),
     ]

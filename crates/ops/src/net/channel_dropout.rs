@@ -79,13 +79,13 @@ pub(super) fn mask_type(x: &Type, axes: usize) -> Result<Type> {
     x.with_dims(&dims)
 }
 
-/// Refuses what cannot be dropped, and what is no probability.
+/// Refuses what cannot be dropped, and what is not a probability.
 pub(super) fn is_droppable(x: &Type, p: f64) -> Result<()> {
     if !x.is_float() || x.is_list() {
         return Err(Error::dtype(format!("a tensor of floats is dropped, found {x}")));
     }
     match (0.0..=1.0).contains(&p) {
         true => Ok(()),
-        false => Err(Error::argument(format!("{p} is no probability"))),
+        false => Err(Error::argument(format!("{p} is not a probability"))),
     }
 }

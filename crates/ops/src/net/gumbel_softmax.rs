@@ -28,7 +28,7 @@ pub fn gumbel_softmax(x: &Var, temperature: f64, hard: bool, axis: i64) -> Resul
                 .remedy("it is a number above zero; low ones make choices sharp")),
         }
     })?;
-    // Zero gives a noise of minus infinity, which is no choice; one, which would give plus infinity,
+    // Zero gives a noise of minus infinity, which is not a choice; one, which would give plus infinity,
     // is never drawn.
     let noise = neg(&log(&neg(&log(&uniform(&ty, 0.0, 1.0)?)?)?)?)?;
     let soft = softmax(&((x + noise) / temperature), axis)?;

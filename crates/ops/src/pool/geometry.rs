@@ -141,7 +141,7 @@ pub(crate) fn native_args(geometry: &Geometry, x: &Type, y: &Type) -> Result<[Ar
     Ok([Arg::Size(kernel::count(&x.dims()[..leading])?), Arg::Sizes(numbers)])
 }
 
-/// Refuses what has not a channel and so many axes behind it.
+/// Refuses what does not have a channel and so many axes behind it.
 pub(crate) fn has_axes(x: &Type, n_axes: usize) -> Result<()> {
     match x.is_list() || x.dtype().is_bool() || x.rank() <= n_axes {
         false => Ok(()),
@@ -152,7 +152,7 @@ pub(crate) fn has_axes(x: &Type, n_axes: usize) -> Result<()> {
     }
 }
 
-/// Refuses what is no tensor of floats.
+/// Refuses what is not a tensor of floats.
 pub(crate) fn is_float(x: &Type) -> Result<()> {
     match x.is_float() && !x.is_list() {
         true => Ok(()),

@@ -75,7 +75,7 @@ fn norms(
 ) -> Result<Var> {
     let ty = x.clone().check()?.ty();
     if p == 0.0 || !p.is_finite() {
-        return Err(Error::argument(format!("{p} is no power of a norm"))
+        return Err(Error::argument(format!("{p} is not a power of a norm"))
             .remedy("use a finite one, or `max_pool` for the greatest element")
             .in_op("lp_pool", &[&ty])
             .at(scope::user_line()));

@@ -111,7 +111,7 @@ pub const DEF: OpDef = OpDef::new(Int8Conv::NAME, Int8Conv::build, || {
         Sample::new(of(0, false), all()).gives([f32s(&[10.0, 21.0, 32.0], &[1, 1, 3])]),
         Sample::new(of(1, true), with_bias).gives([f32s(&[0.0, 0.0, 6.0, 17.0], &[1, 1, 4])]),
         Sample::new(Int8Conv { kernel: vec![9], ..of(0, false) }, all())
-            .refused("are no packed weights"),
+            .refused("are not packed weights"),
         Sample::new(Int8Conv { kernel: vec![2, 2], ..of(0, false) }, all())
             .refused("other axes than the strides"),
         Sample::new(of(0, false), [ramp(&[1, 1, 4]), scale(), zero(), packed.clone(), scales()])

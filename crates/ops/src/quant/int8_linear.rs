@@ -75,7 +75,7 @@ pub const DEF: OpDef = OpDef::new(Int8Linear::NAME, Int8Linear::build, || {
         Sample::new(Int8Linear { bias: true, relu: true }, with_bias)
             .gives([f32s(&[0.0, 2.5, 0.0, 0.5], &[2, 2])]),
         Sample::new(plain(), [u8s(&[1, 2], &[2]), scale(), zero(), i8s(&[1; 64], &[64]), scales()])
-            .refused("are no packed weights"),
+            .refused("are not packed weights"),
         Sample::new(plain(), [ramp(&[2, 3]), scale(), zero(), packed.clone(), scales()])
             .refused("activations are u8"),
         Sample::new(plain(), [x(), scale(), zero(), packed, scale()])

@@ -40,7 +40,7 @@ pub(super) fn judge(
     let wanted = kernels::packed_dims(groups, outs / groups.max(1), products);
     if packed.is_list() || packed.dtype() != DType::I8 || packed.dims() != dims_of(&wanted) {
         return Err(Error::shape(format!(
-            "{packed} are no packed weights of {outs} channels with {products} products each"
+            "{packed} are not packed weights of {outs} channels with {products} products each"
         ))
         .remedy(format!("expected i8{wanted:?}")));
     }

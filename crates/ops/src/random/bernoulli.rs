@@ -21,7 +21,7 @@ pub fn bernoulli(p: &Var) -> Result<Var> {
     cast(&lt(&uniform(&ty.with_dtype(wide(&ty)), 0.0, 1.0)?, p)?, ty.dtype())
 }
 
-/// Refuses what are no probabilities.
+/// Refuses what are not probabilities.
 pub(super) fn is_probability(ty: &Type) -> Result<()> {
     match ty.is_float() {
         true => Ok(()),

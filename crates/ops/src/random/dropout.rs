@@ -76,7 +76,7 @@ impl Op for Dropout {
         is_stream(inputs[1])?;
         super::uniform::is_float_tensor(inputs[0])?;
         if !(0.0..=1.0).contains(&self.p) {
-            return Err(Error::argument(format!("{} is no probability", self.p)));
+            return Err(Error::argument(format!("{} is not a probability", self.p)));
         }
         Ok(smallvec![*inputs[0]])
     }
@@ -140,7 +140,7 @@ pub const DEF: OpDef = OpDef::new(Dropout::NAME, Dropout::build, || {
         Sample::new(of(1.0), [x.clone(), stream.clone()]).gives([f64s(&[0.0; 6], &[2, 3])]),
         Sample::new(Dropout { p: 0.5, train: false }, [x.clone(), stream.clone()])
             .gives([x.clone()]),
-        Sample::new(of(1.5), [x.clone(), stream.clone()]).refused("is no probability"),
+        Sample::new(of(1.5), [x.clone(), stream.clone()]).refused("is not a probability"),
         Sample::new(of(0.5), [stream.clone(), stream]).refused("a tensor of floats"),
     ]
 });

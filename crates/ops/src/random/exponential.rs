@@ -19,7 +19,7 @@ pub fn exponential(ty: &Type, scale: f64) -> Result<Var> {
     let loc = scope::user_line();
     let _line = at(loc);
     if !(scale > 0.0 && scale.is_finite()) {
-        return Err(Error::argument(format!("{scale} is no mean waiting time"))
+        return Err(Error::argument(format!("{scale} is not a mean waiting time"))
             .in_op("exponential", &[])
             .at(loc));
     }

@@ -25,7 +25,7 @@ pub fn multinomial(probabilities: &Var, samples: usize, replacement: bool) -> Re
     let (classes, mut dims) = judged("multinomial", &[probabilities], |ty| {
         is_probability(&ty[0])?;
         let Some(&classes) = ty[0].dims().last() else {
-            return Err(Error::shape("a single probability is no distribution"));
+            return Err(Error::shape("a single probability is not a distribution"));
         };
         let few = classes.value().is_some_and(|n| if replacement { n == 0 } else { n < samples });
         if few && samples > 0 {

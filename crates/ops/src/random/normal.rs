@@ -53,7 +53,7 @@ impl Op for Normal {
         is_stream(inputs[0])?;
         is_float_tensor(&self.ty)?;
         if self.std.is_nan() || self.std < 0.0 {
-            return Err(Error::argument(format!("{} is no standard deviation", self.std)));
+            return Err(Error::argument(format!("{} is not a standard deviation", self.std)));
         }
         Ok(smallvec![self.ty])
     }

@@ -49,7 +49,7 @@ impl Op for Randint {
             return Err(Error::dtype(format!("expected a tensor of integers, found {}", self.ty)));
         }
         if self.low >= self.high {
-            return Err(Error::argument(format!("{} to {} is no range", self.low, self.high)));
+            return Err(Error::argument(format!("{} to {} is not a range", self.low, self.high)));
         }
         Ok(smallvec![self.ty])
     }
@@ -96,7 +96,7 @@ pub const DEF: OpDef = OpDef::new(Randint::NAME, Randint::build, || {
         Sample::new(of(&[], 0, 9), [stream.clone()]),
         Sample::new(of(&[4], 3, 4), [stream.clone()]).gives([i64s(&[3; 4], &[4])]),
         Sample::new(of(&[0], 0, 9), [stream.clone()]).gives([i64s(&[], &[0])]),
-        Sample::new(of(&[2], 3, 3), [stream.clone()]).refused("is no range"),
+        Sample::new(of(&[2], 3, 3), [stream.clone()]).refused("is not a range"),
         Sample::new(Randint { ty: ramp(&[2]).ty(), low: 0, high: 1 }, [stream])
             .refused("a tensor of integers"),
     ]

@@ -55,7 +55,7 @@ impl Op for Uniform {
         is_stream(inputs[0])?;
         is_float_tensor(&self.ty)?;
         if !(self.low <= self.high && (self.high - self.low).is_finite()) {
-            return Err(Error::argument(format!("{} to {} is no range", self.low, self.high)));
+            return Err(Error::argument(format!("{} to {} is not a range", self.low, self.high)));
         }
         Ok(smallvec![self.ty])
     }
@@ -108,7 +108,7 @@ pub const DEF: OpDef = OpDef::new(Uniform::NAME, Uniform::build, || {
         Sample::new(of(&[]), [stream.clone()]),
         Sample::new(of(&[0, 2]), [stream.clone()]).gives([f64s(&[], &[0, 2])]),
         Sample::new(ints, [stream.clone()]).refused("a tensor of floats"),
-        Sample::new(Uniform { low: 2.0, high: 1.0, ..of(&[]) }, [stream]).refused("is no range"),
+        Sample::new(Uniform { low: 2.0, high: 1.0, ..of(&[]) }, [stream]).refused("is not a range"),
         Sample::new(of(&[2]), [ramp(&[2])]).refused("a random stream is i64[2]"),
     ]
 });

@@ -35,7 +35,7 @@ impl Across {
                 .remedy("cast it to a number first"));
         }
         match self == Across::Mean && !ty.is_float() {
-            true => Err(Error::dtype("the mean of integers is no integer")
+            true => Err(Error::dtype("the mean of integers is not an integer")
                 .remedy("cast to a float first, or take the sum")),
             false => Ok(()),
         }

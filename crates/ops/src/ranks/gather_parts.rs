@@ -31,7 +31,7 @@ impl Op for GatherParts {
         for (part, whole) in types.iter().zip(&wholes) {
             let expected = part_type(whole, self.parts)?;
             if *part != expected {
-                return Err(Error::shape(format!("{part} is no part of {whole}: {expected} is")));
+                return Err(Error::shape(format!("{part} is not part of {whole}: {expected} is")));
             }
         }
         Ok(wholes)
@@ -75,7 +75,7 @@ pub const DEF: OpDef = OpDef::new(GatherParts::NAME, GatherParts::build, || {
     vec![
         Sample::new(of(&[&[2, 1]]), [x()]).gives([f64s(&[1.0, 2.0], &[2, 1])]),
         Sample::new(of(&[&[1, 2], &[1]]), [x(), y()]).gives([f64s(&[1.0, 2.0], &[1, 2]), y()]),
-        Sample::new(of(&[&[3]]), [x()]).refused("is no part of"),
+        Sample::new(of(&[&[3]]), [x()]).refused("is not part of"),
         Sample::new(of(&[]), [x()]).refused("needs the sizes"),
     ]
 });

@@ -112,7 +112,7 @@ fn quantiles_of(
 ) -> Result<Var> {
     let reduction = judged(name, &[x], |ty| {
         if let Some(q) = q.iter().find(|q| !(0.0..=1.0).contains(*q)) {
-            return Err(Error::argument(format!("{q} is no share of the elements"))
+            return Err(Error::argument(format!("{q} is not a share of the elements"))
                 .remedy("a share is a number from 0 to 1"));
         }
         let reduction = Reduction::new(axes, keepdims, &ty[0])?;

@@ -51,7 +51,7 @@ fn variance(
 ) -> Result<(Var, DType)> {
     let reduction = judged(name, &[x], |ty| match correction.is_finite() {
         true => Reduction::new(axes, keepdims, &ty[0]),
-        false => Err(Error::argument(format!("{correction} is no correction"))),
+        false => Err(Error::argument(format!("{correction} is not a correction"))),
     })?;
     let (x, dtype) = widened(x)?;
     let mut distance = (&x - mean(&x, axes, true)?).check()?;

@@ -220,7 +220,7 @@ impl Op for BeamSearchDecode {
             return types_of_lists(inputs);
         }
         if !inputs.len().is_multiple_of(4) {
-            return Err(Error::argument(format!("{} inputs are no steps of four", inputs.len())));
+            return Err(Error::argument(format!("{} inputs are not steps of four", inputs.len())));
         }
         let scores = inputs[1];
         for step in inputs.chunks(4) {

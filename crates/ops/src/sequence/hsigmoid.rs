@@ -87,7 +87,7 @@ pub fn hsigmoid(
 fn complete_tree(label: &Var, num_classes: usize) -> Result<(Var, Var, Var)> {
     let depth = (2 * num_classes - 1).ilog2() as usize;
     let classes = Dim::size(num_classes);
-    // A label that is no class is refused here.
+    // A label that is not a class is refused here.
     let numbers = add(&iota(classes, DType::I64)?, &dim_size(classes, DType::I64)?)?;
     let number = gather(&numbers, label, 0)?;
     let bits = iota(Dim::size(depth), DType::I64)?;

@@ -19,7 +19,7 @@ pub fn diag_embed(x: &Var, offset: i64, axis_a: i64, axis_b: i64) -> Result<Var>
     let _line = at(scope::user_line());
     let size = judged("diag_embed", &[x], |types| match types[0].dims().last() {
         Some(len) => len.add(Dim::size(offset.unsigned_abs() as usize)),
-        None => Err(Error::shape("a scalar is no diagonal").remedy("give it an axis")),
+        None => Err(Error::shape("a scalar is not a diagonal").remedy("give it an axis")),
     })?;
     bind1(DiagEmbed { offset, axis_a, axis_b, rows: size, columns: size }, &[x])
 }
@@ -82,7 +82,7 @@ impl Op for DiagEmbed {
 
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         let Some((&len, others)) = inputs[0].dims().split_last() else {
-            return Err(Error::shape("a scalar is no diagonal"));
+            return Err(Error::shape("a scalar is not a diagonal"));
         };
         if inputs[0].is_list() {
             return Err(Error::dtype("a list has no axes"));

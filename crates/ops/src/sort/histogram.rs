@@ -45,7 +45,9 @@ impl Op for Histogram {
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         let Histogram { bins, low, high } = *self;
         if bins == 0 || !(low < high && (high - low).is_finite()) {
-            return Err(Error::argument(format!("{bins} parts from {low} to {high} are no range")));
+            return Err(Error::argument(format!(
+                "{bins} parts from {low} to {high} are not a range"
+            )));
         }
         if inputs[0].is_list() {
             return Err(Error::dtype("a list has no elements to count"));

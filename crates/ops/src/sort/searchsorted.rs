@@ -43,7 +43,7 @@ impl Op for Searchsorted {
     fn infer(&self, inputs: &[&Type]) -> Result<Types> {
         let (sorted, values) = (inputs[0], inputs[1]);
         let Some(lanes) = sorted.rank().checked_sub(1) else {
-            return Err(Error::shape("a single element is no sorted axis"));
+            return Err(Error::shape("a single element is not a sorted axis"));
         };
         let alike = lanes == 0
             || (values.rank() == sorted.rank() && values.dims()[..lanes] == sorted.dims()[..lanes]);

@@ -68,7 +68,7 @@ impl Op for Bitcast {
     }
 
     fn grad(&self) -> Grad {
-        Grad::NonDifferentiable("bits are no smooth function of numbers")
+        Grad::NonDifferentiable("bits are not a smooth function of numbers")
     }
 
     fn kernel(&self, inputs: &[&Type], _: &[Type]) -> Result<Option<Kernel>> {

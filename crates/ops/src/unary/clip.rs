@@ -54,24 +54,24 @@ pub const DEF: OpDef = OpDef::new(
             Sample::new(CLIP.with(&[none, 2.0]), [i64s(&[-5, 0, 9], &[3])])
                 .gives([i64s(&[-5, 0, 2], &[3])]),
             Sample::new(CLIP.with(&[0.5, 2.0]), [i64s(&[-5], &[1])])
-                .refused("0.5 is no bound for integers"),
+                .refused("0.5 is not a bound for integers"),
             Sample::new(CLIP.with(&[-1.0, 300.0]), [u8s.clone()]).gives([u8s.clone()]),
             Sample::new(CLIP.with(&[300.0, 400.0]), [u8s.clone()]).refused("does not fit uint8"),
             Sample::new(CLIP.with(&[none, -1.0]), [u8s]).refused("does not fit uint8"),
-            Sample::new(CLIP.with(&[f64::NAN, 2.0]), [ramp(&[2])]).refused("NaN is no bound"),
+            Sample::new(CLIP.with(&[f64::NAN, 2.0]), [ramp(&[2])]).refused("NaN is not a bound"),
         ]
     },
 );
 
 fn check_bounds(bounds: &[f64], dtype: DType) -> Result<()> {
     if bounds.iter().any(|bound| bound.is_nan()) {
-        return Err(Error::argument("NaN is no bound"));
+        return Err(Error::argument("NaN is not a bound"));
     }
     if dtype.is_float() {
         return Ok(());
     }
     if let Some(bound) = bounds.iter().find(|bound| bound.is_finite() && bound.fract() != 0.0) {
-        return Err(Error::argument(format!("{bound} is no bound for integers"))
+        return Err(Error::argument(format!("{bound} is not a bound for integers"))
             .remedy("cast the input to a float type first, or round the bound"));
     }
     // A bound that all elements keep bounds nothing; one that none can keep has no result.

@@ -31,7 +31,7 @@ pub static POLYGAMMA: Parametric = Parametric::unary(
 .domain(Domain::Float)
 .checked(|numbers, _| match numbers[0].fract() == 0.0 && (0.0..=100.0).contains(&numbers[0]) {
     true => Ok(()),
-    false => Err(Error::argument(format!("{} is no order from 0 to 100", numbers[0]))),
+    false => Err(Error::argument(format!("{} is not an order from 0 to 100", numbers[0]))),
 });
 
 /// What readers of programs and the battery know of it.
@@ -51,7 +51,7 @@ pub const DEF: OpDef = OpDef::new(
         vec![
             Sample::new(POLYGAMMA.with(&[1.0]), [f64s(&x, &[4])]).gives([first]),
             Sample::new(POLYGAMMA.with(&[2.0]), [f64s(&x, &[4])]).gives([second]),
-            Sample::new(POLYGAMMA.with(&[0.5]), [ramp(&[2])]).refused("is no order"),
+            Sample::new(POLYGAMMA.with(&[0.5]), [ramp(&[2])]).refused("is not an order"),
         ]
     },
 );

@@ -172,7 +172,7 @@ impl Tensor {
         matches!(unsafe { &*self.held.get() }, Held::Data(_) | Held::Grad(..))
     }
 
-    /// Whether it holds a value of its own, and is no parameter.
+    /// Whether it holds a value of its own, and is not a parameter.
     pub fn is_value(&self, _: Python<'_>) -> bool {
         // SAFETY: as for `var`.
         matches!(unsafe { &*self.held.get() }, Held::Value(_))

@@ -95,7 +95,7 @@ fn set_grad(py: Python<'_>, tensor: &Tensor, grad: Option<&Bound<'_, PyAny>>) ->
     let grad = grad.map(|grad| Arg::expect(grad)?.into_var(py, like)).transpose()?;
     let set = || -> Result<()> {
         if !leaf.is_leaf() && grad.is_some() {
-            let error = Error::gradient("a tensor that is no leaf keeps no gradient");
+            let error = Error::gradient("a tensor that is not a leaf keeps no gradient");
             return Err(error.remedy("make it one with `x.requires_grad_()`"));
         }
         if let Some(found) = grad.as_ref().map(Var::ty).filter(|found| *found != leaf.ty()) {

@@ -66,7 +66,7 @@ impl Step {
         }
     }
 
-    /// Whether the part lies in memory as a whole does, so that another shape of it is no copy.
+    /// Whether the part lies in memory as a whole does, so that another shape of it is not a copy.
     fn keeps_order(&self) -> bool {
         match self {
             Step::Index(index) => index.iter().all(|part| matches!(part, Index::At(_))),

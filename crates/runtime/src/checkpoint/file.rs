@@ -127,7 +127,7 @@ fn open(path: &Path) -> Result<(BufReader<File>, u64)> {
 fn note_of<'a>(notes: &'a [(String, String)], path: &Path) -> Result<&'a str> {
     let note = notes.iter().find(|(name, _)| name == NOTE);
     note.map(|(_, text)| text.as_str())
-        .ok_or_else(|| files::fault(format!("`{}` is no checkpoint of a run", path.display())))
+        .ok_or_else(|| files::fault(format!("`{}` is not a checkpoint of a run", path.display())))
 }
 
 /// An error if a checkpoint is damaged.

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::run::out_of_arena;
 
-/// The notes of a block. They are no steps of its plan: only a run that fails looks at them.
+/// The notes of a block. They are not steps of its plan: only a run that fails looks at them.
 #[derive(Default)]
 pub(super) struct Notes(Vec<Noted>);
 

@@ -88,7 +88,7 @@ fn narrowed(value: f64, mantissa: i32, bias: i32, most: u8) -> u8 {
     sign | if bits >= f64::from(most) { most } else { bits as u8 }
 }
 
-/// The number of bits without a sign; from `overflow` on they are no finite ones.
+/// The number of bits without a sign; from `overflow` on they are not finite ones.
 fn widened(bits: u8, mantissa: i32, bias: i32, overflow: u8) -> f64 {
     if bits >= overflow {
         return if bits == 0x7c { f64::INFINITY } else { f64::NAN };

@@ -206,11 +206,11 @@ fn refused(call: &Call, outputs: &[Value], reason: &str) -> Check {
     Ok(())
 }
 
-/// Outputs that are no floats are not tracked.
+/// Outputs that are not floats are not tracked.
 fn untracked(call: &Call) -> Check {
     let (outputs, _) = bind_here(&call.op, &tracked(call)?);
     ensure(outputs?.iter().all(|output| !output.is_tracked()), || {
-        "an output that is no float is tracked".to_string()
+        "an output that is not a float is tracked".to_string()
     })
 }
 

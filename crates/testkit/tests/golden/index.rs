@@ -29,7 +29,7 @@ fn index(c: &Given<'_>) -> Vec<Index> {
                 slice[2].as_i64().expect("an integer"),
             ),
             (_, Some(input)) => Index::from(c.x(input as usize)),
-            _ => panic!("{part} is no part of an index"),
+            _ => panic!("{part} is not part of an index"),
         },
     };
     c.json("index").as_array().expect("a list").iter().map(part).collect()

@@ -117,7 +117,7 @@ fn faults_of_equations() {
     assert_eq!(fault("ii", &[&[2, 3]]), "`i` has the sizes 2 and 3 in one operand");
     assert_eq!(fault("i->j", &[&[2]]), "`j` is in no operand");
     assert_eq!(fault("i->ii", &[&[2]]), "`i` is twice in the result");
-    assert_eq!(fault("i?", &[&[2, 2]]), "`?` is no index");
+    assert_eq!(fault("i?", &[&[2, 2]]), "`?` is not an index");
     assert_eq!(
         fault("...,...", &[&[2], &[3]]),
         "axis -1 under the ellipsis has size 3 in operand 1, and 2 before"

@@ -133,5 +133,5 @@ fn faults_name_the_function_and_the_numbers() {
     let fault = text(global_avg_pool(&x(&[3, 9])));
     assert!(fault.contains("expected [batch, channels, ..]"), "{fault}");
     let fault = text(lp_pool1d(&x(&[1, 9]), 0.0, 2usize.into(), LpPoolOptions::default()));
-    assert!(fault.contains("0 is no power of a norm"), "{fault}");
+    assert!(fault.contains("0 is not a power of a norm"), "{fault}");
 }

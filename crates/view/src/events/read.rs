@@ -197,7 +197,7 @@ fn record(from: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
     let (length, sum) = head.split_at(8);
     if sum != masked(length).to_le_bytes() {
         return Err(bad(
-            "the checksum of a length is wrong; this is no event file, or it is damaged",
+            "the checksum of a length is wrong; this is not an event file, or it is damaged",
         ));
     }
     let length = u64::from_le_bytes(length.try_into().unwrap_or_default());

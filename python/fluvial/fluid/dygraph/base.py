@@ -44,7 +44,7 @@ def enabled() -> bool:
 
 def _checked(place: Any) -> None:
     if place is not None and not isinstance(place, CPUPlace):
-        raise fault(TypeError, f"{place!r} is no place", "use `fluid.CPUPlace()`")
+        raise fault(TypeError, f"{place!r} is not a place", "use `fluid.CPUPlace()`")
 
 
 @contextlib.contextmanager
@@ -192,7 +192,7 @@ def grad(
     for var in (*outs, *ins, *(factor for factor in factors if factor is not None), *constants):
         if not isinstance(var, Variable):
             # Fluid has an assertion here.
-            raise fault(AssertionError, f"{type(var).__name__} is no variable", "give variables, or lists of them")
+            raise fault(AssertionError, f"{type(var).__name__} is not a variable", "give variables, or lists of them")
     if not outs or not ins or len(factors) != len(outs):
         raise fault(
             AssertionError, f"gradients of {len(outs)} variables, with {len(factors)} factors, for {len(ins)} others",

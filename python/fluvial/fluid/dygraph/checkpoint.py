@@ -111,7 +111,7 @@ def _read(path: str) -> tuple[dict[str, Any], Any]:
                 raise fault(ValueError, f"`{path}` holds no arrays by name", "give a file that `save_dygraph` wrote")
             return held, held.pop(_TABLE, None)
         if start != b"PK":
-            raise fault(ValueError, f"`{path}` is no file of `save_dygraph`", "write it with `save_dygraph`")
+            raise fault(ValueError, f"`{path}` is not a file of `save_dygraph`", "write it with `save_dygraph`")
         _check_archive(file, path)
         with np.load(file, allow_pickle=False) as arrays:
             found = {name: arrays[name] for name in arrays.files}

@@ -118,7 +118,7 @@ class Layer:
             parameter: The parameter.
         """
         if parameter is not None and not isinstance(parameter, Parameter):
-            raise fault(TypeError, f"{type(parameter).__name__} is no parameter", "make one with `create_parameter`")
+            raise fault(TypeError, f"{type(parameter).__name__} is not a parameter", "make one with `create_parameter`")
         self._parameters[name] = parameter
         return parameter
 
@@ -130,7 +130,7 @@ class Layer:
             sublayer: The layer.
         """
         if not isinstance(sublayer, Layer):
-            raise fault(TypeError, f"{type(sublayer).__name__} is no layer", "derive it from `fluid.dygraph.Layer`")
+            raise fault(TypeError, f"{type(sublayer).__name__} is not a layer", "derive it from `fluid.dygraph.Layer`")
         self._sub_layers[str(name)] = sublayer
         return sublayer
 

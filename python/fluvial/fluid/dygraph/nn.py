@@ -84,7 +84,7 @@ class _Around(Layer):
             name = self._former.get(name, name)
             said = self.__dict__.get("_options", {})
             if name == "bias" and said.get("bias_attr") is False or name == "weight" and said.get("param_attr") is False:
-                # It has none, which is no error to ask for.
+                # It has none, which is not an error to ask for.
                 return None
             return super().__getattr__(name)
 

@@ -232,7 +232,7 @@ def ssd_loss(
         match_type: See `bipartite_match`.
         mining_type: "max_negative": the boxes with the largest loss count.
         normalize: Whether the loss is divided by the number of boxes with an object.
-        sample_size: For another kind of `mining_type`, which Fluid has not, either.
+        sample_size: For another kind of `mining_type`, which Fluid does not have, either.
     """
     if mining_type != "max_negative":
         raise fault(ValueError, f"boxes are not chosen by {mining_type!r}", 'use "max_negative"')

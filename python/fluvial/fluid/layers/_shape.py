@@ -247,7 +247,7 @@ def expand_as(x: Tensor, target_tensor: Tensor, name: str | None = None) -> Tens
     for own, wanted in zip(x.shape, target_tensor.shape):
         count: Any = wanted if is_size(own, 1) else 1 if repr(own) == repr(wanted) else wanted // own
         if isinstance(own, int) and isinstance(wanted, int) and wanted % own:
-            raise fault(ValueError, f"{wanted} is no multiple of {own}", "give sizes that divide those of the target")
+            raise fault(ValueError, f"{wanted} is not a multiple of {own}", "give sizes that divide those of the target")
         times.append(count)
     return _core.tile(x, times)
 

@@ -67,12 +67,12 @@ def yolov3_loss(
     """
     sizes, mask = listed(anchors, "sizes"), listed(anchor_mask, "numbers")
     if len(sizes) % 2 or not mask or any(not 0 <= i < len(sizes) // 2 for i in mask):
-        raise fault(ValueError, f"{mask} are no numbers of {len(sizes) / 2} boxes", "`anchors` has width and height of each")
+        raise fault(ValueError, f"{mask} are not numbers of {len(sizes) / 2} boxes", "`anchors` has width and height of each")
     height, width = _grid(x)
     batch, objects = x.shape[0], known(gt_box.shape[1], "the number of objects")
     if known(x.shape[1], "the number of channels") != len(mask) * (5 + class_num):
         raise fault(
-            ValueError, f"{x.type_text} has not {len(mask)} boxes with {class_num} classes",
+            ValueError, f"{x.type_text} does not have {len(mask)} boxes with {class_num} classes",
             f"make {len(mask) * (5 + class_num)} channels",
         )  # fmt: skip
     whole = float(downsample_ratio * height)
@@ -85,7 +85,7 @@ def yolov3_loss(
     rows = _core.reshape(_core.permute(parted, [0, 1, 3, 2]), (batch, cells, 5 + class_num))
     gx, gy, gw, gh = (_core.squeeze(_core.slice(gt_box, 2, i, i + 1), [2]) for i in range(4))
     counts = _core.logical_and(gw > 1e-6, gh > 1e-6)
-    # Boxes that overlap an object are no background.
+    # Boxes that overlap an object are not a background.
     wide = _core.tensor([sizes[2 * i] / whole for i in mask], x.dtype)
     high = _core.tensor([sizes[2 * i + 1] / whole for i in mask], x.dtype)
     told = rows.detach()

@@ -48,7 +48,7 @@ def increment(x: Variable, value: float = 1.0, in_place: bool = True) -> Variabl
         return number + step
 
     if not isinstance(x, Variable):
-        raise fault(TypeError, f"{type(x).__name__} is no variable", "give a variable of one element")
+        raise fault(TypeError, f"{type(x).__name__} is not a variable", "give a variable of one element")
     found = applied(sum_of, "increment", x)
     if not in_place:
         return found
@@ -141,10 +141,10 @@ def create_array(dtype: Any, initialized_list: Sequence[Variable] | None = None)
 
 
 def _is_array(array: Any) -> None:
-    """Refuses what is no array of a program."""
+    """Refuses what is not an array of a program."""
     if not isinstance(array, Variable) or array.type is not VarType.LOD_TENSOR_ARRAY:
         what = f"`{array.name}`" if isinstance(array, Variable) else type(array).__name__
-        raise fault(TypeError, f"{what} is no array", "make one with `layers.create_array` or `layers.array_write`")
+        raise fault(TypeError, f"{what} is not an array", "make one with `layers.create_array` or `layers.array_write`")
 
 
 def parts_of(array: Variable) -> list[Variable]:
@@ -255,7 +255,7 @@ def array_write(x: Variable, i: Any, array: Any = None) -> Any:
         array[place : place + 1] = [x]
         return array
     if not isinstance(x, Variable):
-        raise fault(TypeError, f"{type(x).__name__} is no variable", "write variables to an array")
+        raise fault(TypeError, f"{type(x).__name__} is not a variable", "write variables to an array")
     if array is not None:
         _is_array(array)
     block = default_main_program().current_block()

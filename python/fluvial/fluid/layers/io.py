@@ -67,7 +67,7 @@ def declared(
     if in_dygraph_mode():
         raise fault(RuntimeError, "`data` is an input of a program, and ops run at once here", "use `dygraph.to_variable`")
     if not isinstance(name, str):
-        raise fault(TypeError, f"the name of an input is a text, not {name!r}", 'write `layers.data("x", …)`')
+        raise fault(TypeError, f"the name of an input is a string, not {name!r}", 'write `layers.data("x", …)`')
     block = default_main_program().global_block()
     known = block.vars.get(name)
     if known is not None and known.is_data:
@@ -267,7 +267,7 @@ def py_func(
     if unknown:
         raise fault(ValueError, f"{', '.join(sorted(unknown))} is neither an input nor an output", "check the list")
     if not callable(func):
-        raise fault(TypeError, f"{func!r} is no function", "give one that takes arrays")
+        raise fault(TypeError, f"{func!r} is not a function", "give one that takes arrays")
 
     def forward(inputs: Any) -> Any:
         found = func(*inputs[: len(ins)])

@@ -126,7 +126,7 @@ class StaticRNN:
             if memory[0] is mem:
                 memory[2] = var
                 return
-        raise fault(ValueError, f"`{mem.name}` is no memory of this network", "give what `rnn.memory` returned")
+        raise fault(ValueError, f"`{mem.name}` is not memory of this network", "give what `rnn.memory` returned")
 
     def step_output(self, o: Variable) -> None:
         """Says what a step gives.

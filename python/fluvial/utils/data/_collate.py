@@ -53,7 +53,7 @@ def default_collate(batch: Any) -> Any:
     raise fault(
         TypeError,
         f"a batch cannot be made of {type(first).__name__}",
-        "return tensors, arrays, numbers, texts, lists, tuples or dicts, or give the loader a `collate_fn`",
+        "return tensors, arrays, numbers, strings, lists, tuples or dicts, or give the loader a `collate_fn`",
     )
 
 

@@ -127,7 +127,7 @@ fn prelu(c: &Call<'_>) -> Result<Var> {
             dims[0] = fluvial_core::Dim::size(1);
             ops::reshape(&alpha, &dims)?
         }
-        other => return Err(c.refuse(format!("`{other}` is no mode"))),
+        other => return Err(c.refuse(format!("`{other}` is not a mode"))),
     };
     let zero = x.literal(0.0);
     ops::add(&ops::maximum(&x, &zero)?, &ops::mul(&slope, &ops::minimum(&x, &zero)?)?)

@@ -58,14 +58,14 @@ fn write(c: &Call<'_>) -> Result<Outs> {
     let old = match c.env.get(name) {
         Some(Val::Array(list)) => list.clone(),
         None => None,
-        Some(_) => return Err(c.refuse(format!("`{name}` is no array"))),
+        Some(_) => return Err(c.refuse(format!("`{name}` is not an array"))),
     };
     let zeros = ops::zeros_like(&x)?;
     let Some(old) = old else {
         if let Some(number) = c.val("I")?.tensor() {
             let number = number.to_f64s().first().copied().unwrap_or(0.0);
             if !(0.0..65536.0).contains(&number) {
-                return Err(Error::index(format!("{number} is no place of an array")));
+                return Err(Error::index(format!("{number} is not a place of an array")));
             }
             let mut list = ops::list_new(x.ty())?;
             for _ in 0..number as usize {

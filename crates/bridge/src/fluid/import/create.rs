@@ -132,7 +132,7 @@ fn constant(c: &Call<'_>) -> Result<f64> {
         "" => Ok(c.float("value", 0.0)),
         text => text
             .parse::<f64>()
-            .map_err(|_| c.refuse(format!("`{text}` is no number in `str_value`"))),
+            .map_err(|_| c.refuse(format!("`{text}` is not a number in `str_value`"))),
     }
 }
 

@@ -85,7 +85,7 @@ const TRANSPOSE: &str = "padding that differs between the two ends of an axis";
 
 fn natural(c: &Call<'_>, ints: Vec<i64>) -> Result<Vec<usize>> {
     let sizes: Option<Vec<usize>> = ints.iter().map(|&int| usize::try_from(int).ok()).collect();
-    sizes.ok_or_else(|| c.refuse(format!("{ints:?} are no sizes")))
+    sizes.ok_or_else(|| c.refuse(format!("{ints:?} are not sizes")))
 }
 
 /// The numbers of an attribute, one for each spatial axis.
@@ -141,7 +141,9 @@ fn padded(x: &Var, before: &[usize], after: &[usize], value: f64) -> Result<Var>
 fn kernel_of(c: &Call<'_>, weight: &Var) -> Result<Vec<usize>> {
     let kernel: Option<Vec<usize>> = weight.dims().iter().skip(2).map(|dim| dim.value()).collect();
     let kernel = kernel.filter(|kernel| (1..=3).contains(&kernel.len()));
-    kernel.ok_or_else(|| c.refuse(format!("the filter {} has not one to three axes", weight.ty())))
+    kernel.ok_or_else(|| {
+        c.refuse(format!("the filter {} does not have one to three axes", weight.ty()))
+    })
 }
 
 fn conv(c: &Call<'_>) -> Result<Var> {
@@ -221,7 +223,7 @@ fn pool(c: &Call<'_>) -> Result<Var> {
     let is_max = match c.text("pooling_type", "max").as_str() {
         "max" => true,
         "avg" => false,
-        other => return Err(c.refuse(format!("`{other}` is no pool"))),
+        other => return Err(c.refuse(format!("`{other}` is not a pool"))),
     };
     channels_first(c, "data_format", |x| {
         let axes = x.rank().saturating_sub(2);
@@ -236,7 +238,7 @@ fn pool(c: &Call<'_>) -> Result<Var> {
                 (false, 2) => ops::adaptive_avg_pool2d(x, kernel.into()),
                 (true, 3) => ops::adaptive_max_pool3d(x, kernel.into()),
                 (false, 3) => ops::adaptive_avg_pool3d(x, kernel.into()),
-                _ => Err(c.refuse(format!("{} has not two or three spatial axes", x.ty()))),
+                _ => Err(c.refuse(format!("{} does not have two or three spatial axes", x.ty()))),
             };
         }
         let stride = natural(c, c.ints("strides").unwrap_or(vec![1; axes]))?;
@@ -254,7 +256,7 @@ fn pool(c: &Call<'_>) -> Result<Var> {
             return match axes {
                 2 => ops::max_pool2d(&x, kernel.into(), options),
                 3 => ops::max_pool3d(&x, kernel.into(), options),
-                _ => Err(c.refuse(format!("{} has not two or three spatial axes", x.ty()))),
+                _ => Err(c.refuse(format!("{} does not have two or three spatial axes", x.ty()))),
             };
         }
         let exclusive = c.flag("exclusive", true);
@@ -262,7 +264,7 @@ fn pool(c: &Call<'_>) -> Result<Var> {
         let apply = |x: &Var, options: AvgPoolOptions| match axes {
             2 => ops::avg_pool2d(x, kernel.clone().into(), options),
             3 => ops::avg_pool3d(x, kernel.clone().into(), options),
-            _ => Err(c.refuse(format!("{} has not two or three spatial axes", x.ty()))),
+            _ => Err(c.refuse(format!("{} does not have two or three spatial axes", x.ty()))),
         };
         if before == after {
             return apply(x, options.padding(before).count_include_pad(!exclusive));

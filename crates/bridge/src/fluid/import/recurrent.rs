@@ -74,7 +74,7 @@ fn activation(c: &Call<'_>, name: &str, default: &str) -> Result<GateActivation>
         "tanh" => Ok(GateActivation::Tanh),
         "relu" => Ok(GateActivation::Relu),
         "identity" => Ok(GateActivation::Identity),
-        other => Err(c.refuse(format!("`{other}` is no activation of a gate"))),
+        other => Err(c.refuse(format!("`{other}` is not an activation of a gate"))),
     }
 }
 
@@ -139,7 +139,7 @@ fn rnn(c: &Call<'_>) -> Result<Outs> {
             let (out, h) = ops::rnn(&x, h0, &weights, lengths.as_ref(), options)?;
             (out, vec![h.into()])
         }
-        other => return Err(c.refuse(format!("`{other}` is no mode"))),
+        other => return Err(c.refuse(format!("`{other}` is not a mode"))),
     };
     Ok(vec![("Out", vec![out.into()]), ("State", states)])
 }

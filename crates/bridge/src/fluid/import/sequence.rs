@@ -136,7 +136,7 @@ pub const OPS: &[Entry] = &[
             "MAX" => SequencePooling::Max,
             "LAST" => SequencePooling::Last,
             "FIRST" => SequencePooling::First,
-            other => return Err(c.refuse(format!("`{other}` is no pool"))),
+            other => return Err(c.refuse(format!("`{other}` is not a pool"))),
         };
         let options = SequencePoolOptions { pool, pad_value: c.float("pad_value", 0.0).into() };
         let found = ops::sequence_pool(&c.var("X")?, &c.lengths("X")?, options)?;

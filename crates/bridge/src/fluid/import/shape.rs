@@ -57,7 +57,7 @@ pub const OPS: &[Entry] = &[
     Entry::one("pad2d", |c| {
         let pads = c.ints("paddings").unwrap_or(vec![0; 4]);
         let [top, bottom, left, right] = pads[..] else {
-            return Err(c.refuse("`paddings` has not four numbers"));
+            return Err(c.refuse("`paddings` does not have four numbers"));
         };
         padded(c, &[top, left], &[bottom, right], "pad_value")
     }),
@@ -67,7 +67,7 @@ pub const OPS: &[Entry] = &[
             None => c.ints("paddings").unwrap_or(vec![0; 6]),
         };
         let [left, right, top, bottom, near, far] = pads[..] else {
-            return Err(c.refuse("`paddings` has not six numbers"));
+            return Err(c.refuse("`paddings` does not have six numbers"));
         };
         padded(c, &[near, top, left], &[far, bottom, right], "value")
     }),
@@ -98,7 +98,7 @@ pub const OPS: &[Entry] = &[
     Entry::one("space_to_depth", |c| {
         let (x, size) = (c.var("X")?, c.count("blocksize", 1)?);
         let [batch, channels, height, width] = x.dims()[..] else {
-            return Err(c.refuse("its input has not four axes"));
+            return Err(c.refuse("its input does not have four axes"));
         };
         let block = Dim::size(size);
         let (tall, wide) = (height.floor_div(block)?, width.floor_div(block)?);
@@ -131,7 +131,7 @@ pub const OPS: &[Entry] = &[
     Entry::one("temporal_shift", |c| {
         let (x, parts) = (c.var("X")?, c.count("seg_num", 1)?);
         let [rows, channels, height, width] = x.dims()[..] else {
-            return Err(c.refuse("its input has not four axes"));
+            return Err(c.refuse("its input does not have four axes"));
         };
         let Some(count) = channels.value() else { return Err(c.refuse("unknown channels")) };
         let part = (count as f64 * c.float("shift_ratio", 0.25)) as usize;
@@ -288,7 +288,7 @@ fn padded(c: &Call<'_>, before: &[i64], after: &[i64], value: &str) -> Result<Va
         "reflect" => PadMode::Reflect,
         "edge" | "replicate" => PadMode::Replicate,
         "circular" => PadMode::Circular,
-        other => return Err(c.refuse(format!("`{other}` is no mode"))),
+        other => return Err(c.refuse(format!("`{other}` is not a mode"))),
     };
     let options = PadOptions::default().mode(mode).value(c.float(value, 0.0));
     channels_first(c, "data_format", |x| ops::pad(x, before, after, options.clone()))

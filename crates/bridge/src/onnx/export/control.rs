@@ -128,7 +128,7 @@ fn repeat(w: &mut Writer, n: &Node<'_>) -> Result<Vec<String>> {
 
 /// The type of the elements of a list.
 fn element(list: &Type) -> Result<Type> {
-    list.element().ok_or_else(|| Error::internal("a value that is gathered is no list"))
+    list.element().ok_or_else(|| Error::internal("a value that is gathered is not a list"))
 }
 
 fn keeps() -> Error {

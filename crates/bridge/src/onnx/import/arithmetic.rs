@@ -202,7 +202,7 @@ fn bit_shift(n: &Node<'_>) -> Result<Var> {
     match n.string("direction", "").as_str() {
         "LEFT" => two(n, ops::left_shift),
         "RIGHT" => two(n, ops::right_shift),
-        other => Err(n.refuse(format!("`{other}` is no direction"))),
+        other => Err(n.refuse(format!("`{other}` is not a direction"))),
     }
 }
 

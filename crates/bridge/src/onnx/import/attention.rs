@@ -65,7 +65,7 @@ fn attention(n: &Node<'_>) -> Result<Vec<Val>> {
         (q, k, v) = (heads(&q, own)?, heads(&k, others)?, heads(&v, others)?);
     }
     if [&q, &k, &v].iter().any(|part| part.rank() != 4) {
-        return Err(n.refuse("queries, keys and values have not 3 or 4 axes"));
+        return Err(n.refuse("queries, keys and values do not have 3 or 4 axes"));
     }
     let dtype = q.dtype();
     let mut before = None;
@@ -183,7 +183,7 @@ fn mask_bias(mask: &Var, keys: Dim, dtype: DType) -> Result<Var> {
 fn flex_attention(n: &Node<'_>) -> Result<Var> {
     let (q, k, v) = (n.var(0)?, n.var(1)?, n.var(2)?);
     if [&q, &k, &v].iter().any(|part| part.rank() != 4) {
-        return Err(n.refuse("queries, keys and values have not 4 axes"));
+        return Err(n.refuse("queries, keys and values do not have 4 axes"));
     }
     let (k, v) = (repeated(&k, q.dims()[1])?, repeated(&v, q.dims()[1])?);
     let scale = match (n.opt_float("scale"), q.dims()[3].value()) {

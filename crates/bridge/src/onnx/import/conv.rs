@@ -53,7 +53,7 @@ fn causal_conv(n: &Node<'_>) -> Result<Vec<Val>> {
     match n.string("activation", "none").as_str() {
         "none" => {}
         "silu" | "swish" => out = ops::silu(&out)?,
-        other => return Err(n.refuse(format!("`{other}` is no activation"))),
+        other => return Err(n.refuse(format!("`{other}` is not an activation"))),
     }
     let left = ops::narrow(&whole, 2, x.dims()[2], Dim::size(width - 1))?;
     Ok(vec![out.into(), left.into()])
@@ -70,7 +70,7 @@ fn groups(n: &Node<'_>) -> Result<usize> {
 fn kernel_of(n: &Node<'_>, weight: &Var, open: Option<usize>) -> Result<Vec<usize>> {
     let dims = weight.dims();
     if !(3..=5).contains(&dims.len()) {
-        let what = format!("the weight {} has not one to three spatial axes", weight.ty());
+        let what = format!("the weight {} does not have one to three spatial axes", weight.ty());
         return Err(n.refuse(what));
     }
     let kernel: Option<Vec<usize>> = dims.iter().skip(2).map(|dim| dim.value().or(open)).collect();
@@ -82,7 +82,7 @@ fn conv_transpose(n: &Node<'_>) -> Result<Var> {
     let kernel = kernel_of(n, &weight, None)?;
     let axes = kernel.len();
     if x.rank() != axes + 2 {
-        return Err(n.refuse(format!("{} has not {axes} spatial axes", x.ty())));
+        return Err(n.refuse(format!("{} does not have {axes} spatial axes", x.ty())));
     }
     let each = |name: &str, default: usize| Ok(sizes(n, name)?.unwrap_or(vec![default; axes]));
     let (stride, dilation) = (each("strides", 1)?, each("dilations", 1)?);

@@ -16,7 +16,7 @@ pub const OPS: &[Entry] = &[
         let dtype = n.dtype("dtype")?.unwrap_or(x.dtype());
         match *x.dims() {
             [rows, columns] => ops::eye(rows, columns, n.int("k", 0), dtype),
-            _ => Err(n.refuse("its input is no matrix")),
+            _ => Err(n.refuse("its input is not a matrix")),
         }
     }),
     Entry::many("Range", 11, range),

@@ -125,7 +125,7 @@ fn one_hot(n: &Node<'_>) -> Result<Var> {
     let axis = front(n.int("axis", -1), rank)?;
     let hot = ops::movedim(&hot, &[-1], &[axis as i64])?;
     let parts = ops::unbind(&values, 0)?;
-    let [off, on] = &parts[..] else { return Err(n.refuse("`values` has not two elements")) };
+    let [off, on] = &parts[..] else { return Err(n.refuse("`values` does not have two elements")) };
     ops::where_(&hot, on, off)
 }
 
@@ -142,7 +142,7 @@ fn scatter_elements(n: &Node<'_>) -> Result<Var> {
         "mul" => ops::scatter_reduce(&inner, along, &index, &updates, ScatterReduction::Prod)?,
         "max" => ops::scatter_reduce(&inner, along, &index, &updates, ScatterReduction::Max)?,
         "min" => ops::scatter_reduce(&inner, along, &index, &updates, ScatterReduction::Min)?,
-        other => return Err(n.refuse(format!("`{other}` is no reduction"))),
+        other => return Err(n.refuse(format!("`{other}` is not a reduction"))),
     };
     if written.dims() == x.dims() {
         return Ok(written);
@@ -169,7 +169,7 @@ fn scatter_nd(n: &Node<'_>) -> Result<Var> {
         "mul" => ScatterReduction::Prod,
         "max" => ScatterReduction::Max,
         "min" => ScatterReduction::Min,
-        other => return Err(n.refuse(format!("`{other}` is no reduction"))),
+        other => return Err(n.refuse(format!("`{other}` is not a reduction"))),
     };
     // The first axes as one.
     let rows = fit::count(&dims[..width])?;
@@ -200,7 +200,7 @@ fn tensor_scatter(n: &Node<'_>) -> Result<Var> {
     match n.string("mode", "linear").as_str() {
         "linear" => {}
         "circular" => index = ops::remainder(&index, &ops::dim_size(size, DType::I64)?)?,
-        other => return Err(n.refuse(format!("`{other}` is no mode"))),
+        other => return Err(n.refuse(format!("`{other}` is not a mode"))),
     }
     let mut dims = vec![Dim::size(1); past.rank()];
     dims[0] = batch;
@@ -330,7 +330,7 @@ fn non_max_suppression(n: &Node<'_>) -> Result<Var> {
 fn corners(boxes: &Var, is_center: bool) -> Result<Var> {
     let parts = ops::unbind(boxes, -1)?;
     let [a, b, c, d] = &parts[..] else {
-        return Err(fluvial_core::Error::shape("boxes have not four numbers"));
+        return Err(fluvial_core::Error::shape("boxes do not have four numbers"));
     };
     let half = |x: &Var| (x / 2.0).check();
     let all = match is_center {

@@ -20,7 +20,7 @@ fn loss(n: &Node<'_>, logarithms: &Var) -> Result<Var> {
         "mean" => Reduction::Mean,
         "sum" => Reduction::Sum,
         "none" => Reduction::None,
-        other => return Err(n.refuse(format!("`{other}` is no reduction"))),
+        other => return Err(n.refuse(format!("`{other}` is not a reduction"))),
     };
     let options = NllLossOptions::default()
         .reduction(reduction)

@@ -60,13 +60,17 @@ fn of_whole(
         }
         None => ops::chunk(all, 3, -1)?,
     };
-    let [q, k, v] = &parts[..] else { return Err(n.refuse("its weight has not three parts")) };
+    let [q, k, v] = &parts[..] else {
+        return Err(n.refuse("its weight does not have three parts"));
+    };
     let count = n.int("num_heads", 0);
     let (q, mut k, mut v) = (heads(q, count)?, heads(k, count)?, heads(v, count)?);
     let mut before = Dim::size(0);
     if let Some(past) = n.opt(past)? {
         let both = ops::unbind(&past, 0)?;
-        let [old_k, old_v] = &both[..] else { return Err(n.refuse("`past` has not two parts")) };
+        let [old_k, old_v] = &both[..] else {
+            return Err(n.refuse("`past` does not have two parts"));
+        };
         before = old_k.dims()[2];
         k = concat(&[old_k.clone(), k], 2)?;
         v = concat(&[old_v.clone(), v], 2)?;

@@ -41,7 +41,7 @@ fn count_runs(n: &Node<'_>) -> Result<Var> {
     let is_one = x.rank() == 1;
     let rows = if is_one { ops::unsqueeze(&x, 0)? } else { x };
     let &[n_rows, columns] = &*rows.dims() else {
-        return Err(n.refuse("its input has not one or two axes"));
+        return Err(n.refuse("its input does not have one or two axes"));
     };
     let columns = columns.value().ok_or_else(|| n.refuse("the length of its rows is open"))?;
     let skips = n.int("max_skip_count", 0).clamp(0, columns as i64) as usize;
@@ -66,7 +66,7 @@ fn count_runs(n: &Node<'_>) -> Result<Var> {
         "TF" => all,
         "IDF" => ops::where_(&ops::gt(&all, &all.literal(0.0))?, &weights, &all.literal(0.0))?,
         "TFIDF" => ops::mul(&all, &weights)?,
-        other => return Err(n.refuse(format!("`{other}` is no mode"))),
+        other => return Err(n.refuse(format!("`{other}` is not a mode"))),
     };
     if is_one { ops::squeeze(&weighted, &[0]) } else { Ok(weighted) }
 }
@@ -94,7 +94,7 @@ fn pool(n: &Node<'_>) -> Result<(Vec<Runs>, Vec<f32>)> {
     let (words, starts, places) =
         (ints("pool_int64s"), ints("ngram_counts"), ints("ngram_indexes"));
     if n.strings("pool_strings").is_some_and(|texts| !texts.is_empty()) {
-        return Err(n.refuse("texts are no elements of tensors here"));
+        return Err(n.refuse("texts are not elements of tensors here"));
     }
     let most = places.iter().copied().max().unwrap_or(-1);
     if places.iter().any(|&place| place < 0) || most >= 1 << 24 {

@@ -80,7 +80,7 @@ impl Activation {
             "elu" => ops::elu(x, alpha.unwrap_or(1.0)),
             "softsign" => ops::softsign(x),
             "softplus" => ops::softplus(x, 1.0, f64::INFINITY),
-            _ => Err(Error::argument(format!("`{}` is no activation", self.name))),
+            _ => Err(Error::argument(format!("`{}` is not an activation", self.name))),
         }
     }
 }
@@ -174,7 +174,7 @@ fn run(n: &Node<'_>, kind: Kind) -> Result<Vec<Val>> {
         "forward" => &[false],
         "reverse" => &[true],
         "bidirectional" => &[false, true],
-        other => return Err(n.refuse(format!("`{other}` is no direction"))),
+        other => return Err(n.refuse(format!("`{other}` is not a direction"))),
     };
     let hidden = recurrents.dims().last().copied().unwrap_or(Dim::size(0));
     let batch = x.dims()[1];

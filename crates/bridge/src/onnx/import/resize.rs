@@ -89,7 +89,7 @@ fn resize(n: &Node<'_>) -> Result<Var> {
         let one = match policy.as_str() {
             "not_larger" => scales.iter().copied().fold(f64::INFINITY, f64::min),
             "not_smaller" => scales.iter().copied().fold(0.0, f64::max),
-            other => return Err(n.refuse(format!("`{other}` is no policy"))),
+            other => return Err(n.refuse(format!("`{other}` is not a policy"))),
         };
         scales.fill(one);
         news = known.iter().map(|(_, old)| (one * old + 0.5).floor() as usize).collect();
@@ -289,7 +289,9 @@ impl Rule {
                 };
                 inside + start * (old - 1.0)
             }
-            other => return Err(Error::argument(format!("`{other}` is no way to place elements"))),
+            other => {
+                return Err(Error::argument(format!("`{other}` is not a way to place elements")));
+            }
         })
     }
 
@@ -307,7 +309,7 @@ impl Rule {
                     "round_prefer_floor" => part > 0.5,
                     "round_prefer_ceil" => part >= 0.5,
                     other => {
-                        return Err(Error::argument(format!("`{other}` is no way to round")));
+                        return Err(Error::argument(format!("`{other}` is not a way to round")));
                     }
                 };
                 return Ok(vec![(within(if up { low + 1.0 } else { low }), 1.0)]);
@@ -327,7 +329,7 @@ impl Rule {
                 };
                 (2.0, Box::new(curve))
             }
-            other => return Err(Error::argument(format!("`{other}` is no mode"))),
+            other => return Err(Error::argument(format!("`{other}` is not a mode"))),
         };
         let reach = (reach / narrow).min(1e6);
         let (first, last) = ((place - reach).ceil() as i64, (place + reach).floor() as i64);
@@ -354,13 +356,13 @@ fn grid_sample(n: &Node<'_>) -> Result<Var> {
         "linear" | "bilinear" => GridSampling::Bilinear,
         "nearest" => GridSampling::Nearest,
         "cubic" | "bicubic" => GridSampling::Bicubic,
-        other => return Err(n.refuse(format!("`{other}` is no mode"))),
+        other => return Err(n.refuse(format!("`{other}` is not a mode"))),
     };
     let padding = match n.string("padding_mode", "zeros").as_str() {
         "zeros" => GridPadding::Zeros,
         "border" => GridPadding::Border,
         "reflection" => GridPadding::Reflection,
-        other => return Err(n.refuse(format!("`{other}` is no padding"))),
+        other => return Err(n.refuse(format!("`{other}` is not a padding"))),
     };
     let options = GridSampleOptions::default()
         .mode(mode)

@@ -105,7 +105,7 @@ pub const OPS: &[Entry] = &[
 fn items<'n>(n: &'n Node<'_>, i: usize) -> Result<&'n [Val]> {
     match n.val(i)? {
         Val::List(items) => Ok(items),
-        other => Err(n.refuse(format!("{} is no sequence", other.shown()))),
+        other => Err(n.refuse(format!("{} is not a sequence", other.shown()))),
     }
 }
 

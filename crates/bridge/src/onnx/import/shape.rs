@@ -335,7 +335,7 @@ fn pad(n: &Node<'_>) -> Result<Var> {
         "reflect" => PadMode::Reflect,
         "edge" => PadMode::Replicate,
         "wrap" => PadMode::Circular,
-        other => return Err(n.refuse(format!("`{other}` is no way to pad"))),
+        other => return Err(n.refuse(format!("`{other}` is not a way to pad"))),
     };
     // Only axes that are padded must fit what a mode can do.
     let first = (0..rank).find(|&i| before[i] != 0 || after[i] != 0);
@@ -372,7 +372,7 @@ fn center_crop_pad(n: &Node<'_>) -> Result<Var> {
 }
 
 fn image(x: &Var) -> Result<[Dim; 4]> {
-    x.dims().as_slice().try_into().map_err(|_| Error::shape(format!("{} is no image", x.ty())))
+    x.dims().as_slice().try_into().map_err(|_| Error::shape(format!("{} is not an image", x.ty())))
 }
 
 fn block_size(n: &Node<'_>) -> Result<Dim> {

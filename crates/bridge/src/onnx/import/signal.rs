@@ -220,7 +220,8 @@ fn affine_grid(n: &Node<'_>) -> Result<Var> {
     let spatial: Option<Vec<usize>> =
         size.iter().skip(2).map(|&size| usize::try_from(size).ok()).collect();
     let spatial = spatial.filter(|sizes| (2..=3).contains(&sizes.len()));
-    let spatial = spatial.ok_or_else(|| n.refuse("its size has not two or three spatial axes"))?;
+    let spatial =
+        spatial.ok_or_else(|| n.refuse("its size does not have two or three spatial axes"))?;
     let count: usize = spatial.iter().product();
     if count > 1 << 26 {
         return Err(n.refuse("its size is out of range"));

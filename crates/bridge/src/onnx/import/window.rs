@@ -22,7 +22,7 @@ impl Windows {
     pub fn new(n: &Node<'_>, x: &Var, kernel: Vec<usize>) -> Result<Windows> {
         let axes = kernel.len();
         if x.rank() != axes + 2 {
-            return Err(n.refuse(format!("{} has not {axes} spatial axes", x.ty())));
+            return Err(n.refuse(format!("{} does not have {axes} spatial axes", x.ty())));
         }
         let each = |name: &str, default: usize| match sizes(n, name)? {
             Some(found) if found.len() == axes => Ok(found),
@@ -65,7 +65,7 @@ impl Windows {
                     after[i] = total - before[i];
                 }
             }
-            other => return Err(n.refuse(format!("`{other}` is no `auto_pad`"))),
+            other => return Err(n.refuse(format!("`{other}` is not an `auto_pad`"))),
         }
         let extra = vec![0; axes];
         Ok(Windows { kernel, stride, dilation, before, after, extra })

@@ -90,7 +90,7 @@ pub(super) fn number(
 ) -> Result<(), String> {
     let trimmed = text.trim();
     let shown: String = text.chars().take(40).collect();
-    let wrong = || format!("`{shown}` is no {dtype}");
+    let wrong = || format!("`{shown}` is not {dtype}");
     let missing = match is_missing(trimmed) {
         false => None,
         true if dtype.is_float() => Some(missing.unwrap_or(f64::NAN)),

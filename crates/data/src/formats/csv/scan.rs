@@ -6,7 +6,7 @@ use crate::files::io;
 use crate::formats::Input;
 use fluvial_tensor::Result;
 
-/// Where each record starts, and where the last one ends. Lines without any character are no records, and a
+/// Where each record starts, and where the last one ends. Lines without any character are not records, and a
 /// line end within quotes belongs to the cell.
 pub(super) fn starts(input: &Input) -> Result<Vec<u64>> {
     let mut reader = input.from(0);

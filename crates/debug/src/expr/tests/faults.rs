@@ -271,7 +271,7 @@ fn values_that_do_not_fit() {
                 dtype(h) < "f"
                 ^
               remedy: compare them by `==` or `!=`
-            the text `f32` is no value
+            the text `f32` is not a value
                 dtype(h) + 1
                 ^
               remedy: texts can be compared by `==` and `!=` only

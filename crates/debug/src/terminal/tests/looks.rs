@@ -224,7 +224,7 @@ fn places() {
              *    6 |     loss = h2.mean()
              *    7 |     w = w - 0.1 * loss
             (fluvial) list FOLDER:x
-            `FOLDER:x` is no line
+            `FOLDER:x` is not a line
               remedy: write `list 10` or `list FILE:10`
             (fluvial) listing
                   1 | program train {

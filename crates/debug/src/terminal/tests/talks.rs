@@ -99,7 +99,7 @@ fn steps() {
             there is no step 9
               remedy: there are 4
             (fluvial) next x
-            `x` is no number of times
+            `x` is not a number of times
               remedy: write a number from 1 on, or nothing
             (fluvial) iteration 9
             The program has ended.
@@ -224,7 +224,7 @@ fn breakpoints() {
                    ^
               remedy: write a name, a number, a call or something in brackets
             (fluvial) b x hits often
-            `often` is no condition on a number of hits
+            `often` is not a condition on a number of hits
               remedy: write `3`, `>= 3`, `> 3`, `<= 3`, `< 3` or `% 100`
             (fluvial) b x log {
             the brace at column 1 is not closed

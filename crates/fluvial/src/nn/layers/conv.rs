@@ -132,7 +132,7 @@ impl<const N: usize> Statement for ConvSpec<N> {
 }
 
 impl<const N: usize> ConvSpec<N> {
-    /// The input with what is put around it, if these are no zeros.
+    /// The input with what is put around it, if these are not zeros.
     fn surrounded(&self, x: &Var) -> Result<Option<Var>> {
         let mode = match self.padding_mode {
             PaddingMode::Zeros => return Ok(None),

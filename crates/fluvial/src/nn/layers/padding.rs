@@ -102,7 +102,7 @@ fn around(x: &Var, padding: &[i64], n: usize, options: PadOptions) -> Result<Var
             [all] => (*all, *all),
             _ if padding.len() == 2 * n => (padding[2 * i], padding[2 * i + 1]),
             _ => {
-                let what = format!("{padding:?} is no padding of {n} axes");
+                let what = format!("{padding:?} is not a padding of {n} axes");
                 return Err(Error::argument(what)
                     .remedy(format!("give one number, or {} of them, the last axis first", 2 * n)));
             }

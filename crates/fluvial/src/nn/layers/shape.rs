@@ -87,7 +87,7 @@ fn unflatten(x: &Var, axis: i64, sizes: &[i64]) -> Result<Var> {
             -1 if open.is_none() => open = Some(i),
             0.. => known = known.saturating_mul(size),
             _ => {
-                let what = format!("{sizes:?} are no sizes of an axis");
+                let what = format!("{sizes:?} are not sizes of an axis");
                 return Err(Error::argument(what).remedy("at most one of them may be -1"));
             }
         }

@@ -42,7 +42,7 @@ class AutoMixedPrecisionLists:
         custom_black_varnames: Iterable[str] | None = None,
     ) -> None:
         if isinstance(custom_white_list, str) or isinstance(custom_black_list, str):
-            raise fault(TypeError, "a list of operators is a set or a list, not a text", 'write `{"conv2d"}`')
+            raise fault(TypeError, "a list of operators is a set or a list, not a string", 'write `{"conv2d"}`')
         white, black = set(custom_white_list or ()), set(custom_black_list or ())
         if white & black:
             raise fault(ValueError, f"{sorted(white & black)[0]!r} is in both lists", "leave it out of one of them")
@@ -145,7 +145,7 @@ class OptimizerWithMixedPrecision:
         """
         block = getattr(loss, "block", None)
         if block is None or block.parent is not None:
-            raise fault(ValueError, "the loss is no variable of the outermost block of a program")
+            raise fault(ValueError, "the loss is not a variable of the outermost block of a program")
         program: Program = block.program
         with program_guard(program):
             if id(program) not in self._narrow:
