@@ -272,5 +272,5 @@ class TestConvolutions:
             nn.Conv2d(1, 1, 3, padding_mode="mirror")
 
     def test_a_pad_of_the_wrong_count_is_told(self):
-        with pytest.raises(ValueError, match="no padding of 2 axes"):
+        with pytest.raises(ValueError, match="not a padding of 2 axes"):
             nn.ZeroPad2d((1, 2, 3))(fl.ones((1, 1, 2, 2)))

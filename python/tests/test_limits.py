@@ -47,7 +47,7 @@ class TestLimits:
 
     @pytest.mark.parametrize("time", [-1.0, float("nan")])
     def test_no_time(self, time):
-        with pytest.raises(ValueError, match="no number of seconds"):
+        with pytest.raises(ValueError, match="not a number of seconds"):
             fl.limits(time=time)
 
 

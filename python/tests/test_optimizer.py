@@ -476,7 +476,7 @@ class TestOwnership:
         for each, by in ((net, optimizer), (other, loaded)):
             by.minimize(fl.sum(fl.square(each(x))))
         assert net.weight.numpy().tobytes() == other.weight.numpy().tobytes()
-        with pytest.raises(ValueError, match="no states of the optimizer"):
+        with pytest.raises(ValueError, match="not states of the optimizer"):
             loaded.load_state_dict({"sgd.step": 1})
 
     def test_what_cannot_be_trained(self):

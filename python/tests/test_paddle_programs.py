@@ -89,7 +89,7 @@ def test_the_command_line_converts_a_model(tmp_path):
 
 
 def test_errors_say_what_and_where(tmp_path):
-    with pytest.raises(Exception, match="no program of Fluid"):
+    with pytest.raises(Exception, match="not a program of Fluid"):
         fl.fluid.load_program(b"\x00\x01\x02")
     with pytest.raises(TypeError, match="both"):
         fl.fluid.load_program(b"", "startup")

@@ -309,7 +309,7 @@ fn what_does_not_fit_is_refused_when_opened() {
             .contains(r#"note: in the stage `cast("z", f32)` of a reader"#)
     );
     let reader = numbers(3).scale("x", f64::NAN, 0.0);
-    assert!(reader.open().unwrap_err().to_string().contains("no finite number"));
+    assert!(reader.open().unwrap_err().to_string().contains("not a finite number"));
     let mut deep = numbers(3);
     for _ in 0..300 {
         deep = deep.take(2);

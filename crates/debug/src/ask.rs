@@ -271,7 +271,7 @@ mod tests {
         fs::set_permissions(&own, fs::Permissions::from_mode(0o700)).unwrap();
         let link = around.0.join("link");
         symlink(&own, &link).unwrap();
-        assert!(own_folder(&link, user).unwrap_err().contains("no folder"));
+        assert!(own_folder(&link, user).unwrap_err().contains("not a folder"));
     }
 
     #[test]

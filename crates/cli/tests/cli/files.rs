@@ -25,9 +25,11 @@ fn programs_as_c() {
         assert!(!sandbox.read(&format!("out/{file}")).is_empty());
     }
     assert!(sandbox.read("out/model.c").contains("model_run"));
-    let done = sandbox.run("export programs/train.fl --to cuda -o out");
+    sandbox.run("export programs/train.fl --to cuda -o device --size batch=2").fine();
+    assert!(sandbox.read("device/model.cu").contains("model_run"));
+    let done = sandbox.run("export programs/train.fl --to metal -o out");
     assert_eq!(done.status, 2);
-    assert!(done.stderr.contains("cannot be exported to `cuda`"), "{}", done.stderr);
+    assert!(done.stderr.contains("cannot be exported to `metal`"), "{}", done.stderr);
     let done = sandbox.run("export programs/train.fl -o out");
     assert_eq!(done.status, 1);
     assert!(done.stderr.contains("--size"), "{}", done.stderr);

@@ -112,7 +112,7 @@ pub const DEF: OpDef = OpDef::new(Load::NAME, Load::build, || {
         Sample::new(of("loaded.safetensors", None, x.ty()), []).refused("does not have"),
         Sample::new(of("loaded.npy", None, ramp(&[6]).ty()), []).refused("was declared"),
         Sample::new(of("absent.npy", None, x.ty()), []).refused("absent.npy"),
-        Sample::new(of("../loaded.npy", None, x.ty()), []).refused("no path of a file"),
+        Sample::new(of("../loaded.npy", None, x.ty()), []).refused("not a path of a file"),
         Sample::new(of("loaded.npy", Some("a"), x.ty()), []).refused("no names"),
         Sample::new(of("loaded.npy", None, symbol), []).refused("whose sizes are numbers"),
     ]

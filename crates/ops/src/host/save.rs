@@ -137,7 +137,7 @@ pub const DEF: OpDef = OpDef::new(Save::NAME, Save::build, || {
         Sample::new(of("saved.safetensors", &["a", "b"]), [x.clone(), i64s(&[1], &[])]).gives([]),
         Sample::new(of("saved.txt", &[]), [x.clone()]).refused("format"),
         Sample::new(of("/saved.npy", &[]), [x.clone()]).refused("not below the root"),
-        Sample::new(of("a/../../saved.npy", &[]), [x.clone()]).refused("no path of a file"),
+        Sample::new(of("a/../../saved.npy", &[]), [x.clone()]).refused("not a path of a file"),
         Sample::new(of("saved.npy", &["a"]), [x.clone()]).refused("1 names for 1"),
         Sample::new(of("saved.safetensors", &["a", "a"]), [x.clone(), x]).refused("given twice"),
     ]

@@ -97,6 +97,6 @@ pub const DEF: OpDef = OpDef::new(Normal::NAME, Normal::build, || {
         Sample::new(of(&[]), [stream.clone()]),
         Sample::new(Normal { std: 0.0, ..of(&[2]) }, [stream.clone()])
             .gives([f64s(&[-1.0; 2], &[2])]),
-        Sample::new(Normal { std: -1.0, ..of(&[]) }, [stream]).refused("no standard deviation"),
+        Sample::new(Normal { std: -1.0, ..of(&[]) }, [stream]).refused("not a standard deviation"),
     ]
 });

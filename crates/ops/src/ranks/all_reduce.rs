@@ -154,7 +154,7 @@ pub const DEF: OpDef = OpDef::new(AllReduce::NAME, AllReduce::build, || {
         Sample::new(of(Across::Sum), [x.clone()]).gives([x.clone()]),
         Sample::new(of(Across::Mean), [x.clone(), y.clone()]).gives([x.clone(), y]),
         Sample::new(of(Across::Max), [i64s(&[1, 2], &[2])]).gives([i64s(&[1, 2], &[2])]),
-        Sample::new(of(Across::Mean), [i64s(&[1], &[1])]).refused("no integer"),
+        Sample::new(of(Across::Mean), [i64s(&[1], &[1])]).refused("not an integer"),
         Sample::new(of(Across::Sum), [bools(&[true], &[])]).refused("this is none"),
         Sample::new(of(Across::Sum), [x, i64s(&[1], &[1])]).refused("several element types"),
     ]

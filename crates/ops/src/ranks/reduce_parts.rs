@@ -87,6 +87,6 @@ pub const DEF: OpDef = OpDef::new(ReduceParts::NAME, ReduceParts::build, || {
         Sample::new(of(Across::Sum, 1), [x()]).gives([f64s(&[1.0, 2.0], &[2])]),
         Sample::new(of(Across::Mean, 1), [x(), y()]).gives([f64s(&[1.0, 2.0], &[2]), y()]),
         Sample::new(of(Across::Sum, 1), [x(), i64s(&[1], &[1])]).refused("several element types"),
-        Sample::new(of(Across::Mean, 1), [i64s(&[1], &[1])]).refused("no integer"),
+        Sample::new(of(Across::Mean, 1), [i64s(&[1], &[1])]).refused("not an integer"),
     ]
 });

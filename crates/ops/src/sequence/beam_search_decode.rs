@@ -311,7 +311,7 @@ pub const DEF: OpDef = OpDef::new(BeamSearchDecode::NAME, BeamSearchDecode::buil
             column(&[2]),
             column(&[1, 1]),
         ]),
-        Sample::new(op(), all().take(7)).refused("no steps of four"),
+        Sample::new(op(), all().take(7)).refused("not steps of four"),
         Sample::of_values(op(), lists.clone()).gives([
             column(&[6, 0, 5, 7, 0]),
             f64s(&[-2.0, -2.5, -1.0, -3.0, -2.6], &[5]),

@@ -167,6 +167,6 @@ pub const DEF: OpDef = OpDef::new(DiagEmbed::NAME, DiagEmbed::build, || {
         Sample::new(by(4, [0, 1], [2, 2]), [f64s(&[], &[0])]).gives([f64s(&[0.0; 4], &[2, 2])]),
         Sample::new(by(0, [0, 1], [3, 3]), [x.clone()]).refused("has 3 elements, not 2"),
         Sample::new(by(0, [0, 0], [2, 2]), [x]).refused("named twice"),
-        Sample::new(by(0, [0, 1], [1, 1]), [f64s(&[1.0], &[])]).refused("no diagonal"),
+        Sample::new(by(0, [0, 1], [1, 1]), [f64s(&[1.0], &[])]).refused("not a diagonal"),
     ]
 });

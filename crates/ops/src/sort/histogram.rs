@@ -80,7 +80,7 @@ pub const DEF: OpDef = OpDef::new(Histogram::NAME, Histogram::build, || {
         Sample::new(of(2, 0.0, 1.0), [x.clone()]).gives([i64s(&[2, 2], &[2])]),
         Sample::new(of(3, -1.0, 2.0), [x.clone()]).gives([i64s(&[1, 3, 1], &[3])]),
         Sample::new(of(2, 0.0, 4.0), [i64s(&[4], &[])]).gives([i64s(&[0, 1], &[2])]),
-        Sample::new(of(0, 0.0, 1.0), [x.clone()]).refused("no range"),
-        Sample::new(of(2, 1.0, 1.0), [x]).refused("no range"),
+        Sample::new(of(0, 0.0, 1.0), [x.clone()]).refused("not a range"),
+        Sample::new(of(2, 1.0, 1.0), [x]).refused("not a range"),
     ]
 });

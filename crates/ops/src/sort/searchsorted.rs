@@ -100,6 +100,6 @@ pub const DEF: OpDef = OpDef::new(Searchsorted::NAME, Searchsorted::build, || {
         Sample::new(of(false), [sorted.clone(), f64s(&[1.0], &[])]).gives([i64s(&[3], &[])]),
         Sample::new(of(false), [f64s(&[], &[0]), values.clone()]).gives([i64s(&[0; 6], &[2, 3])]),
         Sample::new(of(false), [rows, sorted.clone()]).refused("are not those"),
-        Sample::new(of(false), [ramp(&[]), sorted]).refused("no sorted axis"),
+        Sample::new(of(false), [ramp(&[]), sorted]).refused("not a sorted axis"),
     ]
 });

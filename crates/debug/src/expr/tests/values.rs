@@ -10,6 +10,7 @@ fn shown(value: &Value) -> String {
         Value::Tensor(tensor) => format!("{tensor:?}"),
         Value::List(list) => format!("{list:?}"),
         Value::Channel(channel) => format!("{channel:?}"),
+        Value::Device(there) => format!("{there:?}"),
     }
 }
 
