@@ -29,7 +29,7 @@ import fluvial as fl
 FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 KINDS = {"python", "output", "console", "py", "rust", "text", "sh"}
 #: Settings of editors and clusters, and C, whose names are compared with the header.
-KINDS |= {"json", "lua", "toml", "elisp", "c", "yaml"}
+KINDS |= {"json", "lua", "toml", "elisp", "c", "cpp", "yaml"}
 FLAGS = doctest.ELLIPSIS
 #: Beyond it a command hangs.
 SECONDS = 60

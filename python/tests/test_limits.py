@@ -92,7 +92,6 @@ class TestCheckpoints:
 SCRIPT = """
 import sys
 import fluvial as fl
-import fluvial.torch as torch
 
 if len(sys.argv) > 1:
     fl.seed(int(sys.argv[1]))
@@ -129,7 +128,6 @@ def test_a_seed_in_a_script_is_that_of_its_program(tmp_path, monkeypatch):
 ARRAYS = """
 import numpy as np
 import fluvial as fl
-import fluvial.torch as torch
 
 x = np.arange(40, dtype="f4").reshape(20, 2) / 40
 reader = fl.reader({"x": x, "y": x.sum(1, keepdims=True)}).batch(4)

@@ -185,8 +185,8 @@ class TestHostile:
             (name("numpy.core.multiarray", "scalar"), "call `numpy.core.multiarray.scalar`"),
             (b"\x8c\x02os\x8c\x06system\x93", "call `os.system`"),
             (name("collections", "OrderedDict") + b")\x81", "uses NEWOBJ"),
-            (name("collections", "OrderedDict") + value(1) + b"R", "no function"),
-            (b"K\x01)R", "no function"),
+            (name("collections", "OrderedDict") + value(1) + b"R", "not a function"),
+            (b"K\x01)R", "not a function"),
             (b"cos\n", "damaged"),
             (b"h\x05", "damaged, after BINGET"),
             (b"t", "damaged, after TUPLE"),
@@ -291,9 +291,9 @@ class TestHostile:
         with zipfile.ZipFile(scripted, "a") as file:
             file.writestr("archive/constants.pkl", b"")
         for data, said in [
-            (b"", "no file of PyTorch"),
-            (b"\x93NUMPY\x01\x00", "no file of PyTorch"),
-            (b"\x80\x02K\x01.", "no file of PyTorch"),
+            (b"", "not a file of PyTorch"),
+            (b"\x93NUMPY\x01\x00", "not a file of PyTorch"),
+            (b"\x80\x02K\x01.", "not a file of PyTorch"),
             (b"PK\x03\x04", "list of records is damaged"),
             (out.getvalue(), "no record `data.pkl`"),
             (scripted.getvalue(), "TorchScript"),

@@ -149,7 +149,7 @@ class TestWhatItIs:
             (lambda: make([1, 2]) + make([2, 1]), ValueError, "do not go together"),
             (lambda: make([1, 2]).padded(steps=1), ValueError, "do not fit into 1"),
             (lambda: make([1, 2])[2], IndexError, "2"),
-            (lambda: make([1, 2])["a"], TypeError, "no number of a sequence"),
+            (lambda: make([1, 2])["a"], TypeError, "not a number of a sequence"),
             (lambda: bool(make([1])), TypeError, "neither true nor false"),
             (lambda: setattr(make([1]), "data", 1), AttributeError, "not changed in place"),
             (lambda: fl.sort(make([1, 2])), TypeError, "sequences of different lengths"),

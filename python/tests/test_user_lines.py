@@ -68,7 +68,7 @@ CASES = [
     (lambda: fl.initializer.Initializer()((1,), "f32"), "`Initializer` has no", "(self, shape, dt"),
     (lambda: fl.PyLayer.backward([]), "needs a `backward`", "static method"),
     (lambda: fl.layers.StaticRNN()(), "no step yet", "rnn.step"),
-    (lambda: fl.layers.StaticRNN().update_memory(None, None), "no memory", "`memory`"),
+    (lambda: fl.layers.StaticRNN().update_memory(None, None), "not memory", "`memory`"),
 ]
 
 

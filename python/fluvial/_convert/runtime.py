@@ -589,15 +589,11 @@ def _converted(argument: Any, block: bool) -> Any:
     if not isinstance(argument, (types.FunctionType, types.MethodType)):
         return argument
     found = callee(argument)
-    return _refusing(found) if block else found
 
-
-def _refusing(function: Callable) -> Callable:
-    """A function that is traced as a block of the program."""
-
-    @functools.wraps(function)
+    @functools.wraps(found)
     def traced(*args: Any, **options: Any) -> Any:
+        # What is traced as a block of the program changes nothing outside of it.
         with journal.refusing():
-            return function(*args, **options)
+            return found(*args, **options)
 
-    return traced
+    return traced if block else found

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fluvial_core::{Error, ErrorKind, Result};
 
@@ -16,6 +16,9 @@ use super::{Commands, Left, Options, Prompt};
 use crate::target::{Event, Go, Output, Place, Reason, Stop, Target};
 
 const PROMPT: &str = "(fluvial) ";
+
+/// How often one looks whether somebody interrupts, or is gone.
+const OFTEN: Duration = Duration::from_millis(50);
 
 /// A debugger in a terminal. It hears of all that happens from when it was made.
 pub struct Session<'a> {
@@ -205,8 +208,18 @@ impl<'a> Session<'a> {
             self.arrive(other);
             return None;
         }
+        let mut looked = Instant::now();
         loop {
-            let event = match self.events.recv_timeout(Duration::from_millis(50)) {
+            // Also while events keep coming.
+            if looked.elapsed() >= OFTEN {
+                if self.fault.is_some() || self.is_gone() {
+                    // The program may have ended by now; then nobody is left to be told.
+                    let _ = self.target.go(Go::Detach);
+                    return Some(Left::Detached);
+                }
+                looked = Instant::now();
+            }
+            let event = match self.events.recv_timeout(OFTEN) {
                 Ok(event) => event,
                 Err(RecvTimeoutError::Timeout) => {
                     if self.options.interrupt.swap(false, Ordering::Relaxed)
@@ -214,11 +227,6 @@ impl<'a> Session<'a> {
                     {
                         self.fail(&error);
                         return None;
-                    }
-                    if self.fault.is_some() || self.is_gone() {
-                        // The program may have ended by now; then nobody is left to be told.
-                        let _ = self.target.go(Go::Detach);
-                        return Some(Left::Detached);
                     }
                     continue;
                 }
