@@ -255,7 +255,7 @@ def _arguments(made: ast.Call, frame: FrameType) -> list[Any]:
     """What a case is called with, computed before one is chosen. Python computes it once more when it comes there, so it must
     not do anything besides."""
     names = ("channel_action_fn", "channel", "value", "is_copy")
-    given = dict(zip(names, made.args))
+    given: dict[str, ast.expr] = dict(zip(names, made.args))
     given.update({keyword.arg: keyword.value for keyword in made.keywords if keyword.arg is not None})
     if len(given) != len(made.args) + len(made.keywords) or not set(given) <= set(names) or len(given) < 2:
         raise fault(TypeError, "a case takes a verb, a channel and a value", "write `s.case(fl.channel_send, ch, x)`")

@@ -34,7 +34,7 @@ def _made(
     kind: str, counts: Sequence[int], *numbers: float, parts: Sequence[Schedule] = ()
 ) -> Schedule:
     given: list[Any] = listed(counts, "numbers of updates")
-    whole = [int(n) if isinstance(n, float) and n.is_integer() else n for n in given]
+    whole: list[Any] = [int(n) if isinstance(n, float) and n.is_integer() else n for n in given]
     return _core.schedule(kind, whole, list(numbers), listed(parts, "schedules"))
 
 
